@@ -1,0 +1,37 @@
+# make demo  : set everything up, then turn a small city into a private synthetic stream
+# make test  : set everything up, then run every check
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: demo test test-long bench lint setup clean
+
+demo: $(READY)
+	$(BIN)/retrasyn demo --out demo-out
+
+test: $(READY) lint
+	$(BIN)/pytest -m "not long"
+
+test-long: $(READY)
+	$(BIN)/pytest -m long
+
+bench: $(READY)
+	$(BIN)/python benchmarks/run.py
+
+lint: $(READY)
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else "RetraSyn needs Python 3.11 or newer, this is %d.%d; try: make PYTHON=python3.11 $(MAKECMDGOALS)" % v[:2])'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) demo-out bench-out .mypy_cache .pytest_cache .ruff_cache .hypothesis

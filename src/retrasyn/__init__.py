@@ -1,0 +1,68 @@
+"""RetraSyn: real-time synthetic trajectory streams under w-event local differential privacy.
+
+>>> import retrasyn
+>>> real = retrasyn.demo_city(n_users=200, n_timestamps=30, seed=1)
+>>> synthetic, receipt = retrasyn.synthesize(real, epsilon=1, window=5, grid=4, box=(0, 0, 10, 10))
+>>> synthetic.n_points == real.n_points
+True
+>>> receipt.worst_window.declared.epsilon <= 1.0
+True
+
+Importing the package loads nothing heavy; each name is fetched when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from retrasyn._version import __version__
+
+if TYPE_CHECKING:
+    from retrasyn.curator import Curator as Curator
+    from retrasyn.data.reading_files import read as read
+    from retrasyn.data.trajectories import Trajectories as Trajectories
+    from retrasyn.data.writing_files import write as write
+    from retrasyn.errors import RetraSynError as RetraSynError
+    from retrasyn.messages import Release as Release
+    from retrasyn.messages import Roster as Roster
+    from retrasyn.methods import METHODS as METHODS
+    from retrasyn.reading import AUTHORS as AUTHORS
+    from retrasyn.reading import SAFE as SAFE
+    from retrasyn.reading import Reading as Reading
+    from retrasyn.simulation.city import demo_city as demo_city
+    from retrasyn.simulation.run import synthesize as synthesize
+    from retrasyn.space.grid import Box as Box
+    from retrasyn.space.grid import Grid as Grid
+    from retrasyn.space.states import StateSpace as StateSpace
+
+_HOMES = {
+    "AUTHORS": "retrasyn.reading",
+    "Box": "retrasyn.space.grid",
+    "Curator": "retrasyn.curator",
+    "Grid": "retrasyn.space.grid",
+    "METHODS": "retrasyn.methods",
+    "Reading": "retrasyn.reading",
+    "Release": "retrasyn.messages",
+    "RetraSynError": "retrasyn.errors",
+    "Roster": "retrasyn.messages",
+    "SAFE": "retrasyn.reading",
+    "StateSpace": "retrasyn.space.states",
+    "Trajectories": "retrasyn.data.trajectories",
+    "demo_city": "retrasyn.simulation.city",
+    "read": "retrasyn.data.reading_files",
+    "synthesize": "retrasyn.simulation.run",
+    "write": "retrasyn.data.writing_files",
+}
+
+__all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604 - the table above, checked by a test
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'retrasyn' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,79 @@
+"""The command line: thin, one file per command.
+
+Whatever goes wrong on purpose becomes one line on standard error and exit code 2; Ctrl-C is 130.
+"""
+
+import os
+import sys
+import warnings
+from typing import Any
+
+import click
+import typer
+
+from retrasyn.cli.demo import demo
+from retrasyn.cli.methods import methods
+from retrasyn.cli.stream import stream
+from retrasyn.cli.synthesize import synthesize
+from retrasyn.errors import RetraSynError
+
+app = typer.Typer(
+    name="retrasyn",
+    help="Private synthetic trajectory streams, in real time.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+) -> None:
+    """Private synthetic trajectory streams, in real time."""
+    if version:
+        from retrasyn import __version__
+
+        print(f"retrasyn {__version__}")
+        raise typer.Exit
+
+
+app.command()(synthesize)
+app.command()(stream)
+app.command()(methods)
+app.command()(demo)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit."""
+    warnings.showwarning = _show_warning
+    try:
+        code = typer.main.get_command(app).main(
+            args=arguments, prog_name="retrasyn", standalone_mode=False
+        )
+    except RetraSynError as error:
+        sys.exit(_complain(str(error)))
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "retrasyn"
+        sys.exit(_complain(f"{error.format_message()} See {where} --help"))
+    except click.ClickException as error:
+        sys.exit(_complain(error.format_message()))
+    except (click.Abort, KeyboardInterrupt):
+        sys.stderr.write("interrupted\n")
+        sys.exit(130)
+    except BrokenPipeError:
+        # Whoever read our output has gone; point it nowhere so that closing it stays silent.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(message: str) -> int:
+    """Write one line to standard error; return the exit code of a refusal."""
+    sys.stderr.write(f"error: {' '.join(message.split())}\n")
+    return 2
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Write a warning as one line."""
+    sys.stderr.write(f"WARNING: {message}\n")

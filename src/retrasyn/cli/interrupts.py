@@ -1,0 +1,58 @@
+"""Ctrl-C between two timestamps, and a progress bar."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def interruptible_progress(quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """Give a progress callback that draws a bar and turns Ctrl-C into a clean stop.
+
+    The first Ctrl-C lets the timestamp in hand finish; a second one does not wait.
+    """
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    asked: list[int] = []
+
+    def ask_to_stop(number: int, frame: FrameType | None) -> None:
+        del frame
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    bar = Progress(
+        TextColumn("timestamps"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=quiet or not sys.stderr.isatty(),
+    )
+    task = bar.add_task("", total=None, rate="")
+
+    def progress(done: int, total: int) -> None:
+        speed = bar.tasks[0].finished_speed or bar.tasks[0].speed
+        bar.update(task, completed=done, total=total, rate=f"{speed:,.0f}/s" if speed else "")
+        if asked:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, ask_to_stop)
+    try:
+        with bar:
+            yield progress
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,78 @@
+"""Options that several commands share, and how their text is read."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from retrasyn.errors import SettingError
+
+Epsilon = Annotated[float, typer.Option(help="Privacy budget over any window.")]
+Window = Annotated[int, typer.Option(help="Length w of the protected window, in timestamps.")]
+Side = Annotated[int, typer.Option("--grid", help="Side K of the grid, 1 to 64.")]
+MethodName = Annotated[str, typer.Option("--method", help="See: retrasyn methods")]
+Unit = Annotated[
+    Literal["position", "transition"] | None,
+    typer.Option(help="What a window protects. [default: position]", show_default=False),
+]
+LedgerKey = Annotated[
+    Literal["user", "stream"] | None,
+    typer.Option("--ledger", help="Whose spending is counted. [default: user]", show_default=False),
+]
+Jump = Annotated[
+    Literal["clamp", "split"] | None,
+    typer.Option(help="A step beyond the neighbours. [default: split]", show_default=False),
+]
+LengthScale = Annotated[
+    str | None,
+    typer.Option(
+        help="released, data (with --faithful), or a public number. [default: released]",
+        show_default=False,
+    ),
+]
+OutsideBox = Annotated[
+    Literal["refuse", "drop"], typer.Option("--outside", help="Points outside the box.")
+]
+Faithful = Annotated[
+    bool, typer.Option("--faithful", help="Read the paper as its authors' program does.")
+]
+Setting = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="Further settings: alpha, kappa, p_max and the like."
+    ),
+]
+Seed = Annotated[
+    str, typer.Option(metavar="INTEGER|random", help="Repeats a run; random keeps it secret.")
+]
+
+
+def read_length_scale(text: str | None) -> str | float | None:
+    """Read a word or a number."""
+    if text is None or text in ("released", "data"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise SettingError(
+            f"--length-scale {text!r} is neither released, data nor a number"
+        ) from None
+
+
+def read_settings(pairs: list[str] | None) -> dict[str, str]:
+    """Read NAME=VALUE pairs."""
+    settings = {}
+    for pair in pairs or []:
+        name, equals, value = pair.partition("=")
+        if not (name and equals and value):
+            raise SettingError(f"--set {pair!r} is not NAME=VALUE; for example --set alpha=8")
+        settings[name.strip()] = value.strip()
+    return settings
+
+
+def read_seed(text: str) -> int | Literal["random"]:
+    """Read a whole number or the word random."""
+    if text == "random":
+        return "random"
+    if text.isdecimal():
+        return int(text)
+    raise SettingError(f"--seed {text!r} must be a whole number from 0 on, or random")

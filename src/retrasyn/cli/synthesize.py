@@ -1,0 +1,130 @@
+"""``retrasyn synthesize``: a recorded file in, a private synthetic one out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from retrasyn.cli import options
+from retrasyn.cli.interrupts import interruptible_progress
+
+if TYPE_CHECKING:
+    from retrasyn.privacy.receipt import Receipt
+
+
+def synthesize(
+    source: Annotated[Path, typer.Argument(metavar="INPUT", help="A .parquet or .csv file.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write: .parquet or .csv.")],
+    method: options.MethodName = "retrasyn-p",
+    epsilon: options.Epsilon = 1.0,
+    window: options.Window = 20,
+    grid: options.Side = 6,
+    box: Annotated[
+        str | None, typer.Option(metavar="x0,y0,x1,y1", help="The public bounding box.")
+    ] = None,
+    unit: options.Unit = None,
+    ledger: options.LedgerKey = None,
+    jump: options.Jump = None,
+    length_scale: options.LengthScale = None,
+    outside: options.OutsideBox = "refuse",
+    faithful: options.Faithful = False,
+    setting: options.Setting = None,
+    seed: options.Seed = "0",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the receipt, and nothing else.")
+    ] = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep finished timestamps here.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+) -> None:
+    """Turn recorded positions into a private synthetic stream.
+
+    INPUT needs the columns traj_id, t, x, y and, where one person has several streams, user_id.
+
+    Example: retrasyn synthesize trips.csv -o synthetic.parquet --box 116.15,39.75,116.60,40.10
+    """
+    from retrasyn.curator import check_window, micro_nats
+    from retrasyn.data.reading_files import read
+    from retrasyn.data.writing_files import check_writable, replacing, write
+    from retrasyn.errors import SettingError
+    from retrasyn.simulation import checkpoint as checkpoints
+    from retrasyn.simulation import run
+    from retrasyn.simulation.plan import Plan
+    from retrasyn.space import Box, Grid
+
+    asked: dict[str, Any] = {
+        "unit": unit,
+        "ledger": ledger,
+        "jump": jump,
+        "length_scale": options.read_length_scale(length_scale),
+        "faithful": faithful,
+        "settings": options.read_settings(setting),
+    }
+    # Everything that can be refused without reading the data is refused first.
+    Plan.of(method, **asked)
+    micro_nats(epsilon)
+    check_window(window)
+    extent = Box.parse(box) if box is not None else None
+    Grid(extent or Box(0, 0, 1, 1), grid)
+    number = options.read_seed(seed)
+    check_writable(out)
+    if resume and checkpoint is None:
+        raise SettingError("--resume needs --checkpoint DIR, the folder to go on from")
+    real = read(source)
+    for note in real.notes:
+        sys.stderr.write(f"note: {source}: {note}\n")
+    with interruptible_progress(as_json) as progress:
+        try:
+            synthetic, receipt = run.synthesize(
+                real,
+                method,
+                epsilon=epsilon,
+                window=window,
+                grid=grid,
+                box=extent,
+                seed=number,
+                outside=outside,
+                checkpoint=checkpoint,
+                resume=resume,
+                progress=progress,
+                **asked,
+            )
+        except KeyboardInterrupt:
+            kept = (
+                f"go on with --checkpoint {checkpoint} --resume"
+                if checkpoint
+                else ("nothing was written")
+            )
+            sys.stderr.write(f"stopped: {kept}\n")
+            raise
+    receipt_path = out.with_name(f"{out.name}.receipt.json")
+    with replacing(receipt_path) as temporary:
+        temporary.write_text(receipt.to_json() + "\n")
+        write(synthetic, out)
+    if checkpoint is not None:
+        checkpoints.discard(checkpoint)
+    print(receipt.to_json() if as_json else _summary(receipt, out, receipt_path))
+
+
+def _summary(receipt: Receipt, out: Path, receipt_path: Path) -> str:
+    """Say what happened in a few lines."""
+    worst = receipt.worst_window
+    spent = (
+        "NOT PRIVATE: true frequencies were used"
+        if worst.declared.epsilon is None
+        else f"worst window found by the replay: {worst.declared.epsilon:g} of {receipt.epsilon:g}"
+        f" per {worst.declared.per} and {worst.declared.unit}"
+        f" ({worst.person_position.epsilon:g} per person and position)"
+    )
+    return (
+        f"{out}: {receipt.n_points_out:,} points in {receipt.n_streams_out:,} streams over "
+        f"{receipt.timestamps:,} timestamps\n"
+        f"{receipt.method}, epsilon {receipt.epsilon:g}, window {receipt.window}, gap "
+        f"{receipt.gap}: {receipt.n_reports:,} reports of {receipt.n_users:,} users\n"
+        f"{spent}\n"
+        f"{receipt_path}: what is and what is not protected"
+    )

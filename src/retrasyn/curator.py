@@ -1,0 +1,249 @@
+"""The curator: one call per timestamp (Alg. 1), no I/O, all memory in one state."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn.errors import SettingError
+from retrasyn.mechanisms.base import MEMORY, Dialogue, Memory, View, drive
+from retrasyn.messages import MICRO, Aggregate, Ask, Estimate, Grant, Outcome, Release, Roster
+from retrasyn.methods import DEFAULT_METHOD, Method, find_method
+from retrasyn.mobility.model import MobilityModel, masses
+from retrasyn.oracles import OUE
+from retrasyn.privacy.division import Ledger
+from retrasyn.privacy.ledger import UserLedger
+from retrasyn.reading import SAFE, Reading
+from retrasyn.space import Grid, StateSpace
+from retrasyn.synthesis.lifecycle import LifecycleMemory
+from retrasyn.synthesis.streams import Streams
+from retrasyn.synthesis.synthesizer import Synthesizer
+
+MAX_EPSILON = 40.0
+Collect = Callable[[Grant, str], Aggregate]
+"""Answers a grant on a lane: the one door between the curator and the devices."""
+
+
+def micro_nats(epsilon: float) -> int:
+    """Return a budget as a whole number of micro-nats, rounded down.
+
+    >>> micro_nats(1.0)
+    1000000
+    """
+    if not math.isfinite(epsilon) or not 0 < epsilon <= MAX_EPSILON:
+        raise SettingError(
+            f"epsilon={epsilon:g} must lie above 0 and at most {MAX_EPSILON:g}; 1 is a usual value"
+        )
+    micro = int(epsilon * MICRO + 1e-6)
+    if micro < 1:
+        raise SettingError(f"epsilon={epsilon:g} is below one micro-nat; 1 is a usual value")
+    return micro
+
+
+def check_window(window: int) -> int:
+    """Refuse a window that protects nothing."""
+    if window < 1:
+        raise SettingError(
+            f"window={window} must be at least 1 timestamp; 1 protects single events, 20 is usual"
+        )
+    return window
+
+
+@dataclass(slots=True)
+class CuratorState:
+    """All that changes. `to_arrays` and `from_arrays` carry it to a file and back."""
+
+    ledger: Ledger
+    t: int | None = None
+    first_t: int | None = None
+    n_reports: int = 0
+    memory: Memory = field(default_factory=Memory)
+    lifecycle: LifecycleMemory = field(default_factory=LifecycleMemory)
+    streams: Streams = field(default_factory=Streams)
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the whole state as plain arrays."""
+        ids, cells, entered = self.streams.living()
+        memory, life = self.memory, self.lifecycle
+        empty = np.empty(0)
+        times = [0, 0] if self.t is None or self.first_t is None else [self.t, self.first_t]
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "clock": np.array([self.t is not None, *times, self.n_reports], np.int64),
+            "streams_ids": ids,
+            "streams_cells": cells,
+            "streams_entered": entered,
+            "streams_next": np.array([self.streams.next_id], np.int64),
+            "memory_released": empty if memory.released is None else memory.released,
+            "memory_history": np.array(memory.history),
+            "memory_significant": np.array(memory.significant, np.float64),
+            "memory_collections": np.array([memory.n_collections], np.int64),
+            "life_masses": np.array([life.going_on, life.quitting], np.float64),
+            "life_started": np.array([life.started]),
+            "life_enter": empty if life.enter is None else life.enter,
+        }
+        if isinstance(self.ledger, UserLedger):
+            arrays["ledger_last"] = self.ledger.last
+        else:
+            arrays["ledger_spent"] = np.array(list(self.ledger.spent.items()), np.int64).reshape(
+                -1, 2
+            )
+        return arrays
+
+    def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take the state over from plain arrays."""
+        known, t, first_t, self.n_reports = (int(value) for value in arrays["clock"])
+        self.t, self.first_t = (t, first_t) if known else (None, None)
+        ids = arrays["streams_ids"].copy()
+        self.streams = Streams(
+            ids,
+            arrays["streams_cells"].copy(),
+            arrays["streams_entered"].copy(),
+            ids.size,
+            int(arrays["streams_next"][0]),
+        )
+        released, enter = arrays["memory_released"], arrays["life_enter"]
+        self.memory = Memory(
+            released=released if released.size else None,
+            history=deque(list(arrays["memory_history"]), maxlen=MEMORY),
+            significant=deque(arrays["memory_significant"].tolist(), maxlen=MEMORY),
+            n_collections=int(arrays["memory_collections"][0]),
+        )
+        self.lifecycle = LifecycleMemory(
+            going_on=float(arrays["life_masses"][0]),
+            quitting=float(arrays["life_masses"][1]),
+            enter=enter if enter.size else None,
+            started=bool(arrays["life_started"][0]),
+        )
+        if isinstance(self.ledger, UserLedger):
+            self.ledger.last = arrays["ledger_last"].copy()
+        else:
+            self.ledger.spent = {int(t): int(spend) for t, spend in arrays["ledger_spent"]}
+
+
+class Curator:
+    """Runs one method over a stream, a timestamp at a time.
+
+    `step` is told how many synthetic points are wanted, who has something to report, and a
+    function that brings the reports of those it grants. It never sees a position.
+
+    >>> import numpy as np
+    >>> from retrasyn import Box, Curator, Grid, Roster
+    >>> from retrasyn.messages import Aggregate
+    >>> curator = Curator(Grid(Box(0, 0, 1, 1), side=2), window=5)
+    >>> nobody = Roster.empty()
+    >>> release = curator.step(0, size=3, roster=nobody, collect=None)
+    >>> release.ids.tolist(), release.n_reports
+    ([0, 1, 2], 0)
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        method: str | Method = DEFAULT_METHOD,
+        *,
+        epsilon: float = 1.0,
+        window: int = 20,
+        seed: int = 0,
+        reading: Reading = SAFE,
+        length_scale: float | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.method = find_method(method) if isinstance(method, str) else method
+        self.grid = grid
+        self.states = StateSpace(grid, endpoints=self.method.endpoints)
+        self.epsilon = micro_nats(epsilon)
+        self.window = check_window(window)
+        self.seed = seed
+        self.reading = reading
+        self.length_scale = length_scale  # None: from what was released
+        self.gap = reading.gap(self.window)
+        self.synthesizer = Synthesizer(grid, seed, n_threads)
+        ledger = self.method.division.open_ledger(epsilon=self.epsilon, gap=self.gap)
+        self.state = CuratorState(ledger=ledger)
+
+    def step(self, t: int, *, size: int, roster: Roster, collect: Collect | None) -> Release:
+        """Collect, update, and extend the synthetic stream by timestamp t."""
+        granted: list[Grant] = []
+
+        def answer(ask: Ask) -> Estimate | None:
+            grant = self.grant(ask, t=t, roster=roster)
+            if collect is None or grant.reporters.size == 0:
+                return None
+            granted.append(grant)
+            return self.estimate(grant, collect(grant, ask.lane))
+
+        outcome = drive(self.begin(t), answer)
+        return self.end(t, outcome, size=size, granted=granted)
+
+    def begin(self, t: int) -> Dialogue:
+        """Open the dialogue of timestamp t; timestamps come one after the other."""
+        state = self.state
+        if state.t is not None and t != state.t + 1:
+            raise SettingError(
+                f"timestamp {t} follows {state.t}; every timestamp must be stepped through, "
+                "empty ones with size 0 and an empty roster"
+            )
+        if state.first_t is None:
+            state.first_t = t
+        view = View(
+            t=t,
+            first_t=state.first_t,
+            window=self.window,
+            reading=self.reading,
+            memory=state.memory,
+        )
+        return self.method.mechanism.dialogue(view)
+
+    def grant(self, ask: Ask, *, t: int, roster: Roster) -> Grant:
+        """Charge the ledger for an ask."""
+        ledger: Any = self.state.ledger
+        return self.method.division.grant(ask, t=t, roster=roster, ledger=ledger, seed=self.seed)
+
+    def estimate(self, grant: Grant, aggregate: Aggregate) -> Estimate | None:
+        """Turn a sum of reports into frequencies; None where nobody answered."""
+        if aggregate.n == 0:
+            return None
+        if grant.private:
+            return OUE(grant.epsilon).estimate(aggregate)
+        return Estimate(frequencies=aggregate.counts / aggregate.n, variance=0.0, n=aggregate.n)
+
+    def end(self, t: int, outcome: Outcome, *, size: int, granted: list[Grant]) -> Release:
+        """Update the model and extend the synthetic stream."""
+        state = self.state
+        state.memory.remember(outcome)
+        if outcome.released is not None:
+            going_on, quitting = masses(outcome.released, self.states)
+            state.lifecycle.going_on += going_on
+            state.lifecycle.quitting += quitting
+        model = MobilityModel.from_frequencies(outcome.released, self.states)
+        plan = self.method.lifecycle.plan(
+            model,
+            state.lifecycle,
+            grid=self.grid,
+            reading=self.reading,
+            length_scale=self.length_scale,
+            size=size,
+        )
+        n_born, n_ended = self.synthesizer.step(state.streams, model, plan, t)
+        x, y = self.synthesizer.points(state.streams, t)
+        ids, cells, _ = state.streams.living()
+        n_reports = sum(grant.reporters.size for grant in granted)
+        state.n_reports += n_reports
+        state.t = t
+        return Release(
+            t=t,
+            ids=ids.copy(),
+            cells=cells.copy(),
+            x=x,
+            y=y,
+            n_born=n_born,
+            n_ended=n_ended,
+            epsilon_t=sum(grant.epsilon for grant in granted) / MICRO,
+            n_reports=n_reports,
+        )

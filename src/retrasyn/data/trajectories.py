@@ -1,0 +1,284 @@
+"""Many streams of positions in columns: the one type for real and synthetic data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from retrasyn.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+MAX_SPAN = 10_000_000
+"""Most timestamps a file may span: beyond it, raw clock times were surely meant to be binned."""
+_BLOCK = 1 << 18  # rows looked at together, so that what is computed of them stays in the cache
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trajectories:
+    """Points sorted by (traj_id, t), with consecutive t inside every stream.
+
+    Because t is consecutive, the columns `traj_id` and `t` follow from one entry per stream and
+    are made only when asked for. Use `from_columns` to build one: it sorts, checks every rule and
+    says what is wrong.
+
+    >>> real = Trajectories.from_columns(traj_id=[7, 7, 9], t=[0, 1, 1], x=[0, 1, 2], y=[0, 0, 1])
+    >>> real.n_points, real.n_streams, real.first_t, real.last_t
+    (3, 2, 0, 1)
+    >>> real.traj_id.tolist(), real.t.tolist()
+    ([7, 7, 9], [0, 1, 1])
+    """
+
+    stream_ids: npt.NDArray[np.int64]  # [n_streams], ascending
+    begins: npt.NDArray[np.int64]  # [n_streams], timestamp of the first point
+    starts: npt.NDArray[np.int64]  # [n_streams + 1], first row of every stream, then n_points
+    x: npt.NDArray[np.float64]  # [n_points]
+    y: npt.NDArray[np.float64]  # [n_points]
+    user_of_stream: npt.NDArray[np.int64] | None = None  # [n_streams]
+    labels: dict[str, npt.NDArray[Any]] = field(default_factory=dict)  # text behind coded ids
+    notes: tuple[str, ...] = ()  # what was mended on the way in
+
+    @classmethod
+    def from_columns(
+        cls,
+        *,
+        traj_id: npt.ArrayLike,
+        t: npt.ArrayLike,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        user_id: npt.ArrayLike | None = None,
+    ) -> Trajectories:
+        """Check and sort columns; identifiers may be whole numbers or text."""
+        labels: dict[str, npt.NDArray[Any]] = {}
+        columns = {
+            "traj_id": _identifiers("traj_id", traj_id, labels),
+            "t": _whole_numbers("t", np.asarray(t)),
+            "x": _finite("x", x),
+            "y": _finite("y", y),
+        }
+        if user_id is not None:
+            columns["user_id"] = _identifiers("user_id", user_id, labels)
+        n_points = columns["t"].size
+        for name, column in columns.items():
+            if column.shape != (n_points,):
+                raise InputError(f"column {name} has shape {column.shape}, column t ({n_points},)")
+        if n_points == 0:
+            raise InputError("there are no rows: nothing to synthesise from")
+        notes: tuple[str, ...] = ()
+        scan = _scan(columns["traj_id"], columns["t"])
+        if scan is None:
+            order = np.lexsort((columns["t"], columns["traj_id"]))
+            columns = {name: column[order] for name, column in columns.items()}
+            notes = ("rows were not sorted by (traj_id, t); they have been sorted",)
+            scan = _scan(columns["traj_id"], columns["t"])
+        if scan is None:  # pragma: no cover - sorting sorts
+            raise AssertionError
+        starts = np.concatenate([[0], scan.changes, [n_points]]).astype(np.int64)
+        real = cls(
+            stream_ids=columns["traj_id"][starts[:-1]].astype(np.int64),
+            begins=columns["t"][starts[:-1]].astype(np.int64),
+            starts=starts,
+            x=columns["x"],
+            y=columns["y"],
+            labels=labels,
+            notes=notes,
+        )
+        real._refuse_faults(scan, columns["traj_id"], columns["t"])
+        if "user_id" not in columns:
+            return real
+        object.__setattr__(real, "user_of_stream", real._users(columns["user_id"]))
+        return real
+
+    @property
+    def n_points(self) -> int:
+        """Number of points."""
+        return self.x.size
+
+    @property
+    def n_streams(self) -> int:
+        """Number of streams."""
+        return self.begins.size
+
+    @property
+    def first_t(self) -> int:
+        """The earliest timestamp."""
+        return int(self.begins.min())
+
+    @property
+    def last_t(self) -> int:
+        """The latest timestamp."""
+        return int((self.begins + self.lengths).max()) - 1
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Number of points of every stream: [n_streams]."""
+        return np.diff(self.starts)
+
+    @property
+    def traj_id(self) -> npt.NDArray[np.int64]:
+        """The stream of every point: [n_points]."""
+        return np.repeat(self.stream_ids, self.lengths)
+
+    @property
+    def t(self) -> npt.NDArray[np.int64]:
+        """The timestamp of every point: [n_points]."""
+        return np.arange(self.n_points) + np.repeat(self.begins - self.starts[:-1], self.lengths)
+
+    @property
+    def user_id(self) -> npt.NDArray[np.int64] | None:
+        """The user of every point, where the data names users: [n_points]."""
+        if self.user_of_stream is None:
+            return None
+        return np.repeat(self.user_of_stream, self.lengths)
+
+    def blocks(self, n_rows: int) -> Iterator[Trajectories]:
+        """Cut into pieces of whole streams with about n_rows points each."""
+        edges = np.searchsorted(self.starts, np.arange(n_rows, self.n_points, n_rows))
+        edges = np.unique(np.concatenate([[0], edges, [self.n_streams]]))
+        for a, b in pairwise(edges):
+            rows = slice(self.starts[a], self.starts[b])
+            users = None if self.user_of_stream is None else self.user_of_stream[a:b]
+            yield Trajectories(
+                self.stream_ids[a:b],
+                self.begins[a:b],
+                self.starts[a : b + 1] - self.starts[a],
+                self.x[rows],
+                self.y[rows],
+                users,
+            )
+
+    def __repr__(self) -> str:
+        return (
+            f"Trajectories({self.n_points:,} points, {self.n_streams:,} streams, "
+            f"t {self.first_t}..{self.last_t})"
+        )
+
+    def name(self, column: str, identifier: int) -> str:
+        """Return an identifier as the user wrote it."""
+        labels = self.labels.get(column)
+        return str(identifier) if labels is None else str(labels[identifier])
+
+    def _refuse_faults(self, scan: _Scan, traj_id: npt.NDArray[Any], t: npt.NDArray[Any]) -> None:
+        """Refuse points given twice, gaps inside a stream and clock times."""
+        if scan.twice is not None:
+            name = self.name("traj_id", int(traj_id[scan.twice]))
+            raise InputError(
+                f"traj_id {name} has two points at t={t[scan.twice]}; keep one row per (traj_id, t)"
+            )
+        span = int(t.max()) - int(t.min()) + 1
+        if span > MAX_SPAN:
+            raise InputError(
+                f"timestamps span {span:,} steps, more than {MAX_SPAN:,}; number the time steps "
+                "0, 1, 2, ... (one per collection round) instead of using clock times"
+            )
+        if scan.gap is not None:
+            name = self.name("traj_id", int(traj_id[scan.gap]))
+            raise InputError(
+                f"traj_id {name} is missing between t={t[scan.gap - 1]} and t={t[scan.gap]} "
+                f"({scan.n_gaps} such gaps); give the part after a gap another traj_id and keep "
+                "user_id"
+            )
+
+    def _users(self, user_id: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """Return the user of every stream; refuse users in two places at once."""
+        users: npt.NDArray[np.int64] = user_id[self.starts[:-1]].astype(np.int64)
+        inside = np.ones(self.n_points, np.bool_)
+        inside[self.starts[:-1]] = False
+        changed = np.flatnonzero((user_id[1:] != user_id[:-1]) & inside[1:])
+        if changed.size:
+            row = int(changed[0]) + 1
+            stream = int(np.searchsorted(self.starts, row, side="right")) - 1
+            t = self.begins[stream] + row - self.starts[stream]
+            raise InputError(
+                f"traj_id {self.name('traj_id', int(self.stream_ids[stream]))} changes its "
+                f"user_id at t={t}; give each user's part its own traj_id"
+            )
+        order = np.lexsort((self.begins, users))
+        begins, ends = self.begins[order], (self.begins + self.lengths)[order]
+        same = users[order][1:] == users[order][:-1]
+        overlap = np.flatnonzero(same & (begins[1:] < ends[:-1]))
+        if overlap.size:
+            at = int(overlap[0]) + 1
+            raise InputError(
+                f"user_id {self.name('user_id', int(users[order[at]]))} has two points at "
+                f"t={begins[at]}; keep one row per (user_id, t)"
+            )
+        return users
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """What one look over sorted rows found: where streams change, and the first faulty rows."""
+
+    changes: npt.NDArray[np.int64]
+    twice: int | None
+    gap: int | None
+    n_gaps: int
+
+
+def _scan(traj_id: npt.NDArray[Any], t: npt.NDArray[Any]) -> _Scan | None:
+    """Look over all rows once; None if they do not ascend by (traj_id, t)."""
+    changes: list[npt.NDArray[np.int64]] = []
+    twice = gap = None
+    n_gaps = 0
+    for low in range(0, t.size, _BLOCK):
+        ids = traj_id[low : low + _BLOCK + 1].astype(np.int64)
+        steps = np.diff(t[low : low + _BLOCK + 1].astype(np.int64))
+        same = ids[1:] == ids[:-1]
+        if np.any(ids[1:] < ids[:-1]) or np.any(same & (steps < 0)):
+            return None
+        changes.append(np.flatnonzero(~same) + low + 1)
+        faulty = np.flatnonzero(same & (steps != 1))
+        for row in faulty[steps[faulty] == 0][:1]:
+            twice = low + int(row) + 1 if twice is None else twice
+        gaps = faulty[steps[faulty] > 1]
+        if gaps.size and gap is None:
+            gap = low + int(gaps[0]) + 1
+        n_gaps += gaps.size
+    return _Scan(np.concatenate(changes), twice, gap, n_gaps)
+
+
+def _identifiers(
+    name: str, values: npt.ArrayLike, labels: dict[str, npt.NDArray[Any]]
+) -> npt.NDArray[Any]:
+    """Return whole-number identifiers; text is coded in sorted order and kept as labels."""
+    array = np.asarray(values)
+    if array.dtype.kind in "OUST":
+        labels[name], codes = np.unique(array.astype(str), return_inverse=True)
+        return codes
+    return _whole_numbers(name, array)
+
+
+def _whole_numbers(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return whole numbers; 3.0 is one, 3.5 is refused."""
+    if array.dtype.kind == "i" or (array.dtype.kind == "u" and array.dtype.itemsize < 8):  # noqa: PLR2004
+        return array
+    numbers = _finite(name, array)
+    odd = np.flatnonzero((numbers != np.floor(numbers)) | (np.abs(numbers) > 2**53))
+    if odd.size:
+        raise InputError(
+            f"column {name} holds {numbers[odd[0]]:.16g} in row {odd[0] + 1}; "
+            "whole numbers are needed"
+        )
+    return numbers.astype(np.int64)
+
+
+def _finite(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return floats; NaN and infinity are refused with their place."""
+    try:
+        numbers = np.ascontiguousarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"column {name} does not hold numbers") from None
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        bad = np.flatnonzero(~finite)
+        raise InputError(
+            f"column {name} holds {numbers[bad[0]]} in row {bad[0] + 1} ({bad.size} such rows); "
+            "remove these rows or fill them in"
+        )
+    return numbers

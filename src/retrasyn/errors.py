@@ -1,0 +1,43 @@
+"""Everything RetraSyn raises on purpose.
+
+::
+
+    RetraSynError
+    ├── InputError         a file or its rows cannot be used as they are
+    ├── OutputError        a result cannot be written where it was asked for
+    ├── SettingError       a parameter, method or flag has a value it cannot have
+    ├── BudgetExceeded     a grant would spend more than the guarantee allows; nothing was spent
+    ├── CheckpointError    a checkpoint is missing, damaged, or belongs to another run
+    └── MissingExtra       an optional dependency is not installed
+
+Every message names the thing, the value, the rule and the way out. The command line turns any of
+these into one line and exit code 2.
+"""
+
+
+class RetraSynError(Exception):
+    """Root of the tree: catch this to catch everything we raise on purpose."""
+
+
+class InputError(RetraSynError):
+    """A file or its rows cannot be used as they are."""
+
+
+class OutputError(RetraSynError):
+    """A result cannot be written where it was asked for."""
+
+
+class SettingError(RetraSynError):
+    """A parameter, method or flag has a value it cannot have."""
+
+
+class BudgetExceeded(RetraSynError):  # noqa: N818 - named after what happened
+    """A grant would spend more than the guarantee allows; nothing was spent."""
+
+
+class CheckpointError(RetraSynError):
+    """A checkpoint is missing, damaged, or belongs to another run."""
+
+
+class MissingExtra(RetraSynError):  # noqa: N818 - named after what happened
+    """An optional dependency is not installed."""

@@ -1,0 +1,78 @@
+"""What a mechanism sees, what it remembers, and the loop that drives its dialogue."""
+
+from collections import deque
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn.messages import Ask, Estimate, Outcome
+from retrasyn.reading import Reading
+
+Dialogue = Generator[Ask, Estimate | None, Outcome]
+MEMORY = 32
+"""How many past collections are remembered; the lookback of a portion may not exceed it."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """What a mechanism remembers between timestamps; everything in it was already released.
+
+    Only timestamps with reports enter it. Were the others to count, a night with nobody would
+    bring the deviation of Eq. 9 to zero, and with it the portion, for ever.
+    """
+
+    released: npt.NDArray[np.float64] | None = None
+    history: deque[npt.NDArray[np.float64]] = field(default_factory=lambda: deque(maxlen=MEMORY))
+    significant: deque[float] = field(default_factory=lambda: deque(maxlen=MEMORY))
+    n_collections: int = 0
+
+    def remember(self, outcome: Outcome) -> None:
+        """Take in what a timestamp brought."""
+        self.released = outcome.released
+        if outcome.fresh and outcome.released is not None:
+            self.history.append(outcome.released)
+            self.significant.append(outcome.n_significant / outcome.released.size)
+            self.n_collections += 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """All a mechanism may look at when it decides: public settings and its own past."""
+
+    t: int
+    first_t: int
+    window: int
+    reading: Reading
+    memory: Memory
+
+    @property
+    def gap(self) -> int:
+        """Timestamps between two full-budget reports of one key."""
+        return self.reading.gap(self.window)
+
+    @property
+    def warming_up(self) -> bool:
+        """Whether the model is still being started."""
+        return self.memory.n_collections < self.reading.warm_up
+
+
+class Mechanism(Protocol):
+    """One timestamp's dialogue."""
+
+    def dialogue(self, view: View) -> Dialogue:
+        """Yield asks, be sent estimates, return the outcome."""
+        ...  # pragma: no cover - a protocol has no body
+
+
+def drive(dialogue: Dialogue, collect: Callable[[Ask], Estimate | None]) -> Outcome:
+    """Answer every ask of a dialogue until it returns."""
+    try:
+        ask = next(dialogue)
+        while True:
+            ask = dialogue.send(collect(ask))
+    except StopIteration as stop:
+        outcome: Outcome = stop.value
+        return outcome

@@ -1,0 +1,30 @@
+"""One question per timestamp: ask for a portion, update the release (Alg. 1, lines 10 to 16)."""
+
+from dataclasses import dataclass
+
+from retrasyn.mechanisms.base import Dialogue, View
+from retrasyn.mechanisms.portions import Portion
+from retrasyn.messages import Outcome
+from retrasyn.mobility.updating import Update, normalised
+
+
+@dataclass(frozen=True, slots=True)
+class OneAsk:
+    """A portion and an update."""
+
+    portion: Portion
+    update: Update
+
+    def dialogue(self, view: View) -> Dialogue:
+        """Ask once; without reports the previous release stands."""
+        ask = self.portion.ask(view)
+        estimate = (yield ask) if ask is not None else None
+        previous = view.memory.released
+        if estimate is None:
+            return Outcome(released=previous, n_significant=0, fresh=False)
+        if previous is None or view.warming_up:
+            first = normalised(estimate)
+            released = previous if first is None else first
+            return Outcome(released=released, n_significant=0, fresh=first is not None)
+        renewed, n_significant = self.update(previous, estimate, view.reading)
+        return Outcome(released=renewed, n_significant=n_significant, fresh=True)

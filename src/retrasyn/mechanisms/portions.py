@@ -1,0 +1,93 @@
+"""How much of what remains one timestamp may use (Sec. III-E, Eq. 9 and 10)."""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from retrasyn.errors import SettingError
+from retrasyn.mechanisms.base import MEMORY, View
+from retrasyn.messages import Ask
+
+_T = TypeVar("_T")
+
+
+class Portion(Protocol):
+    """Decides what to ask for."""
+
+    def ask(self, view: View) -> Ask | None:
+        """Return the ask of this timestamp, or None for none."""
+        ...  # pragma: no cover - a protocol has no body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adaptive:
+    """Portion of what remains that follows the stream's pace (Eq. 9, 10)."""
+
+    gain: float = 8.0  # alpha
+    lookback: int = 5  # kappa
+    max_portion: float = 0.6  # p_max
+
+    def __post_init__(self) -> None:
+        if not (self.gain > 0 and math.isfinite(self.gain)):
+            raise SettingError(f"alpha={self.gain} must be a positive number")
+        if not 1 <= self.lookback < MEMORY:
+            raise SettingError(f"kappa={self.lookback} is outside 1..{MEMORY - 1}")
+        if not 0 < self.max_portion <= 1:
+            raise SettingError(f"p_max={self.max_portion} is outside 0..1, zero excluded")
+
+    def ask(self, view: View) -> Ask | None:
+        """Ask for 1/w while warming up, then for p_t."""
+        share = 1.0 / view.window if view.warming_up else self.portion(view)
+        return Ask(share=share) if share > 0 else None
+
+    def portion(self, view: View) -> float:
+        """Return p_t (Eq. 10)."""
+        changing = sum(self._recent(list(view.memory.significant), view)) / self._terms(view)
+        calm = max(1.0 - changing, view.reading.ratio_floor)
+        pace = math.log1p(max(self.deviation(view), 0.0))
+        return min(self.gain / view.window * calm * pace, self.max_portion)
+
+    def deviation(self, view: View) -> float:
+        """Return how far the last release stands from the recent mean (Eq. 9)."""
+        recent = np.stack(self._recent(list(view.memory.history), view))  # [terms, n_states]
+        difference = recent[-1] - recent.sum(axis=0) / self._terms(view)
+        if view.reading.deviation == "signed":
+            return float(difference.sum())
+        return float(np.abs(difference).sum())
+
+    def _recent(self, past: list[_T], view: View) -> list[_T]:
+        extra = view.reading.deviation_terms == "kappa-plus-one"
+        return past[-(self.lookback + extra) :]
+
+    def _terms(self, view: View) -> int:
+        return min(self.lookback, len(view.memory.history))
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """The same for every timestamp: epsilon / gap, or one in `gap` of the available users."""
+
+    def ask(self, view: View) -> Ask | None:
+        """Ask for one part in `gap`."""
+        return Ask(share=1.0 / view.gap, of="whole")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Everything at every `gap`-th timestamp, nothing between."""
+
+    def ask(self, view: View) -> Ask | None:
+        """Ask for all or nothing."""
+        return Ask(share=1.0) if (view.t - view.first_t) % view.gap == 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """All that is offered: whoever is asked decides alone when to report."""
+
+    def ask(self, view: View) -> Ask | None:
+        """Ask for all."""
+        del view
+        return Ask(share=1.0)

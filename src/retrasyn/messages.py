@@ -1,0 +1,103 @@
+"""The nouns that cross a boundary. They hold values and do nothing, except that aggregates add."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+MICRO = 1_000_000
+"""Micro-nats in one nat: privacy budgets travel as integers, so sums never drift."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roster:
+    """The ledger keys that have a state at t, and what a fair draw among them needs."""
+
+    keys: npt.NDArray[np.int64]  # [n_roster], distinct
+    addresses: npt.NDArray[np.uint64]  # [n_roster], one stable word per key
+    slots: npt.NDArray[np.int64]  # [n_roster], timestamp of each key's own first slot
+
+    @classmethod
+    def empty(cls) -> Roster:
+        """Return the roster of a timestamp at which nobody has a state."""
+        import numpy as np  # noqa: PLC0415 - devices share this module and have no numpy
+
+        return cls(
+            keys=np.empty(0, np.int64),
+            addresses=np.empty(0, np.uint64),
+            slots=np.empty(0, np.int64),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A mechanism's wish: a share of what remains, or of the whole."""
+
+    share: float
+    of: Literal["remaining", "whole"] = "remaining"
+    lane: str = "publish"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """What the division allowed and the ledger was charged for."""
+
+    t: int
+    epsilon: int  # micro-nats each reporter spends
+    reporters: npt.NDArray[np.int64]  # ledger keys
+    private: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate:
+    """The sum of n reports: a commutative monoid, so shards and batches add.
+
+    >>> import numpy as np
+    >>> one = Aggregate(counts=np.array([1, 0]), n=1)
+    >>> two = Aggregate(counts=np.array([1, 1]), n=2)
+    >>> (one + two).counts.tolist(), (one + two).n
+    ([2, 1], 3)
+    """
+
+    counts: npt.NDArray[np.int64]  # [n_states]
+    n: int
+
+    def __add__(self, other: Aggregate) -> Aggregate:
+        return Aggregate(counts=self.counts + other.counts, n=self.n + other.n)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """Unbiased frequencies (f-hat) and the variance of one of them."""
+
+    frequencies: npt.NDArray[np.float64]  # [n_states], negatives kept
+    variance: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a mechanism made of one timestamp: the released frequencies (f-tilde)."""
+
+    released: npt.NDArray[np.float64] | None  # [n_states], sums to 1; None before any report
+    n_significant: int
+    fresh: bool  # whether reports of this timestamp went into it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """One timestamp of the synthetic stream."""
+
+    t: int
+    ids: npt.NDArray[np.int64]  # [n]
+    cells: npt.NDArray[np.uint16]  # [n]
+    x: npt.NDArray[np.float64]  # [n]
+    y: npt.NDArray[np.float64]  # [n]
+    n_born: int  # the last n_born of ids began at t
+    n_ended: int  # streams whose last point is at t - 1
+    epsilon_t: float  # nats each reporter spent at t
+    n_reports: int

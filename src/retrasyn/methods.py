@@ -1,0 +1,123 @@
+"""The table of methods: every one is a combination of parts, none is a loop of its own."""
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from retrasyn.errors import SettingError
+from retrasyn.mechanisms.base import Mechanism
+from retrasyn.mechanisms.one_ask import OneAsk
+from retrasyn.mechanisms.portions import Adaptive, Everything, Sample, Uniform
+from retrasyn.mobility.updating import replace_all, select_significant
+from retrasyn.privacy.division import Budget, Division, NoPrivacy, Population
+from retrasyn.privacy.selection import OwnSlot
+from retrasyn.reading import Reading
+from retrasyn.synthesis.lifecycle import EnterQuit, Immortal, Lifecycle
+
+ALIASES = {"alpha": "gain", "kappa": "lookback", "p_max": "max_portion"}
+"""The paper's letters for settings, and our words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One row: what is split, how much is asked, what changes, what a state is, who is born."""
+
+    name: str
+    summary: str
+    division: Division
+    mechanism: Mechanism
+    endpoints: bool = True
+    lifecycle: Lifecycle = dataclasses.field(default_factory=EnterQuit)
+
+
+def _rows() -> Iterable[Method]:
+    adaptive = OneAsk(Adaptive(), select_significant)
+    uniform = OneAsk(Uniform(), select_significant)
+    sample = OneAsk(Sample(), select_significant)
+    everything = OneAsk(Everything(), select_significant)
+    update_all = OneAsk(Adaptive(), replace_all)
+    users, budget = Population(), Budget()
+    yield Method("retrasyn-p", "the paper's method, dividing the users", users, adaptive)
+    yield Method("retrasyn-b", "the paper's method, dividing epsilon", budget, adaptive)
+    yield Method("uniform-p", "one in w+1 of the available users each time", users, uniform)
+    yield Method("uniform-b", "the same part of epsilon each time", budget, uniform)
+    yield Method("sample-p", "everybody once per window, nobody between", users, sample)
+    yield Method("sample-b", "all of epsilon once per window, nothing between", budget, sample)
+    yield Method(
+        "random-p", "everybody at a slot drawn on entering", Population(OwnSlot()), everything
+    )
+    yield Method("allupdate-p", "retrasyn-p without selecting what to update", users, update_all)
+    yield Method("allupdate-b", "retrasyn-b without selecting what to update", budget, update_all)
+    yield Method(
+        "noeq-p", "retrasyn-p without entering and quitting", users, adaptive, False, Immortal()
+    )
+    yield Method(
+        "noeq-b", "retrasyn-b without entering and quitting", budget, adaptive, False, Immortal()
+    )
+    yield Method(
+        "exact",
+        "NOT PRIVATE: true frequencies, simulation only, to show the ceiling",
+        NoPrivacy(),
+        OneAsk(Everything(), replace_all),
+    )
+
+
+METHODS: Mapping[str, Method] = {row.name: row for row in _rows()}
+DEFAULT_METHOD = "retrasyn-p"
+
+
+def find_method(name: str) -> Method:
+    """Return a row by its name.
+
+    >>> find_method("retrasyn-p").division.name
+    'population'
+    """
+    if name not in METHODS:
+        close = difflib.get_close_matches(name, METHODS, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(METHODS)}"
+        raise SettingError(f"unknown method {name!r}; {hint}")
+    return METHODS[name]
+
+
+def configure(
+    method: Method, reading: Reading, settings: Mapping[str, str]
+) -> tuple[Method, Reading]:
+    """Apply settings by name to the parts of a method or to the reading.
+
+    >>> from retrasyn.reading import SAFE
+    >>> row, reading = configure(find_method("retrasyn-p"), SAFE, {"kappa": "7"})
+    >>> row.mechanism.portion.lookback
+    7
+    """
+    for given, text in settings.items():
+        name = ALIASES.get(given, given)
+        whole: Any = method.mechanism
+        portion: Any = getattr(whole, "portion", None)
+        if name in _fields(portion):
+            value = _number(given, text, getattr(portion, name))
+            renewed = dataclasses.replace(portion, **{name: value})
+            mechanism = dataclasses.replace(whole, portion=renewed)
+            method = dataclasses.replace(method, mechanism=mechanism)
+        elif name in _fields(reading):
+            now = getattr(reading, name)
+            answer = text if isinstance(now, str) else _number(given, text, now)
+            reading = reading.answer(**{name: answer})
+        else:
+            known = sorted([*ALIASES, *_fields(portion), *_fields(reading)])
+            raise SettingError(f"{method.name} has no setting {given!r}; it has {', '.join(known)}")
+    return method, reading
+
+
+def _fields(part: Any) -> list[str]:
+    return [field.name for field in dataclasses.fields(part)] if part is not None else []
+
+
+def _number(name: str, text: str, like: float) -> float:
+    """Read a number of the kind a setting has now."""
+    try:
+        return type(like)(text)
+    except ValueError:
+        kind = "a whole number" if isinstance(like, int) else "a number"
+        raise SettingError(f"setting {name}={text!r} is not {kind}") from None

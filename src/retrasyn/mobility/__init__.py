@@ -1,0 +1,1 @@
+"""What the curator believes about how people move."""

@@ -1,0 +1,94 @@
+"""Optimised unary encoding (Sec. II-A, Eq. 2 and 3).
+
+A user's state becomes n_states bits; the true bit survives with probability 1/2, every other bit
+turns on with probability q = T / 2^64, the exact figure just above 1 / (e^epsilon + 1).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn.messages import Aggregate, Estimate
+from retrasyn.oracles import kernels
+from retrasyn.oracles.threshold import HALF, WORD, noise_threshold
+
+
+def pack_report(state: int, words: Iterable[int], *, threshold: int) -> bytes:
+    """Perturb one state with one 64-bit word per bit, in plain integers.
+
+    A state of -1 is a null report.
+
+    >>> pack_report(1, [1 << 63, 0, 1 << 63], threshold=5).hex()
+    '02'
+    """
+    packed = 0
+    for bit, word in enumerate(words):
+        packed |= (word < (HALF if bit == state else threshold)) << bit
+    return packed.to_bytes((bit + 8) // 8, "little")
+
+
+@dataclass(frozen=True, slots=True)
+class OUE:
+    """The oracle at one budget, given in micro-nats.
+
+    >>> oracle = OUE(1_000_000)
+    >>> round(oracle.q, 4), round(oracle.variance(100), 4)
+    (0.2689, 0.0368)
+    """
+
+    epsilon: int
+
+    @property
+    def threshold(self) -> int:
+        """T: a noise bit is 1 iff a 64-bit word is below it."""
+        return noise_threshold(self.epsilon)
+
+    @property
+    def q(self) -> float:
+        """Probability of a noise bit, T / 2^64."""
+        return self.threshold / WORD
+
+    def variance(self, n: int) -> float:
+        """Return the variance of an estimate at frequency zero (Eq. 3), with the exact q."""
+        return self.q * (1 - self.q) / (n * (0.5 - self.q) ** 2)
+
+    def perturb(
+        self,
+        states: npt.NDArray[np.int32],
+        addresses: npt.NDArray[np.uint64],
+        *,
+        key: int,
+        n_states: int,
+    ) -> npt.NDArray[np.uint8]:
+        """Perturb many states into packed reports (Eq. 2): [n, ceil(n_states / 8)]."""
+        packed: npt.NDArray[np.uint8] = kernels.perturb_addressed(
+            states, addresses, np.uint64(key), np.uint64(self.threshold), n_states
+        )
+        return packed
+
+    def aggregate(self, packed: npt.NDArray[np.uint8], *, n_states: int) -> Aggregate:
+        """Add packed reports up."""
+        return Aggregate(counts=kernels.count_bits(packed, n_states), n=len(packed))
+
+    def draw_counts(
+        self, true: npt.NDArray[np.int64], n: int, *, generator: np.random.Generator
+    ) -> Aggregate:
+        """Draw the sum of n reports from the true counts: the same law, in O(n_states).
+
+        Bits of different states and users are independent, so a state held by c of n users
+        counts Binomial(c, 1/2) + Binomial(n - c, q).
+        """
+        kept = generator.binomial(true, 0.5)
+        noise = generator.binomial(n - true, self.q)
+        return Aggregate(counts=kept + noise, n=n)
+
+    def estimate(self, aggregate: Aggregate) -> Estimate:
+        """Return unbiased frequencies from a sum of at least one report."""
+        share = aggregate.counts / aggregate.n
+        return Estimate(
+            frequencies=(share - self.q) / (0.5 - self.q),
+            variance=self.variance(aggregate.n),
+            n=aggregate.n,
+        )

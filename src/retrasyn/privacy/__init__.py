@@ -1,0 +1,1 @@
+"""Who may spend how much, when; and the proof afterwards that nobody spent more."""

@@ -1,0 +1,74 @@
+"""From a wish to a grant: what is split, epsilon or the users (Sec. III-E). Charges the ledger."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from retrasyn.messages import Ask, Grant, Roster
+from retrasyn.privacy.ledger import RoundLedger, UserLedger
+from retrasyn.privacy.selection import Selection, UniformDraw
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Everybody with a state reports, each timestamp with a part of epsilon."""
+
+    name: ClassVar[str] = "budget"
+    private: ClassVar[bool] = True
+
+    def open_ledger(self, *, epsilon: int, gap: int) -> RoundLedger:
+        """Return an empty ledger of the kind this division charges."""
+        return RoundLedger(epsilon=epsilon, gap=gap)
+
+    def grant(self, ask: Ask, *, t: int, roster: Roster, ledger: RoundLedger, seed: int) -> Grant:
+        """Charge the asked share of epsilon and name everybody present."""
+        del seed
+        remaining = ledger.remaining(t)
+        whole = ledger.epsilon if ask.of == "whole" else remaining
+        epsilon_t = min(int(ask.share * whole), remaining)
+        if epsilon_t <= 0 or roster.keys.size == 0:
+            return Grant(t=t, epsilon=0, reporters=roster.keys[:0])
+        ledger.charge(t, epsilon_t)
+        return Grant(t=t, epsilon=epsilon_t, reporters=roster.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """Few report, each with all of epsilon, and then rest for a window."""
+
+    selection: Selection = field(default_factory=UniformDraw)
+    name: ClassVar[str] = "population"
+    private: ClassVar[bool] = True
+
+    def open_ledger(self, *, epsilon: int, gap: int) -> UserLedger:
+        """Return an empty ledger of the kind this division charges."""
+        return UserLedger(epsilon=epsilon, gap=gap)
+
+    def grant(self, ask: Ask, *, t: int, roster: Roster, ledger: UserLedger, seed: int) -> Grant:
+        """Charge the drawn users."""
+        available = ledger.available(t, roster.keys)
+        drawn = self.selection.draw(
+            roster, available, share=ask.share, t=t, gap=ledger.gap, seed=seed
+        )
+        ledger.charge(t, drawn)
+        return Grant(t=t, epsilon=ledger.epsilon if drawn.size else 0, reporters=drawn)
+
+
+@dataclass(frozen=True, slots=True)
+class NoPrivacy:
+    """Everybody tells the truth. Simulation only: it shows the ceiling."""
+
+    name: ClassVar[str] = "none"
+    private: ClassVar[bool] = False
+
+    def open_ledger(self, *, epsilon: int, gap: int) -> RoundLedger:
+        """Return a ledger that is never charged."""
+        return RoundLedger(epsilon=epsilon, gap=gap)
+
+    def grant(self, ask: Ask, *, t: int, roster: Roster, ledger: RoundLedger, seed: int) -> Grant:
+        """Name everybody present."""
+        del ask, ledger, seed
+        return Grant(t=t, epsilon=0, reporters=roster.keys, private=False)
+
+
+Division = Budget | Population | NoPrivacy
+Ledger = RoundLedger | UserLedger

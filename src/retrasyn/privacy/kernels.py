@@ -1,0 +1,26 @@
+"""Loops over reporters of the replay, compiled."""
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def add_spend(
+    total: npt.NDArray[np.int64],
+    worst: npt.NDArray[np.int64],
+    keys: npt.NDArray[np.int64],
+    epsilon: int,
+) -> None:
+    """Add one report of each key to its running total and remember the highest."""
+    for i in range(keys.size):
+        key = keys[i]
+        total[key] += epsilon
+        worst[key] = max(worst[key], total[key])
+
+
+@njit(nogil=True, cache=True)
+def remove_spend(total: npt.NDArray[np.int64], keys: npt.NDArray[np.int64], epsilon: int) -> None:
+    """Take one report of each key out of its running total."""
+    for i in range(keys.size):
+        total[keys[i]] -= epsilon

@@ -1,0 +1,99 @@
+"""The machine-readable statement that travels with every release."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from retrasyn._version import __version__
+
+NOT_PROTECTED = (
+    "that a device takes part, and when it starts and stops",
+    "the exact number of active devices at each timestamp",
+    "facts about groups: what most people do is what the release is meant to show",
+    "long-run repetition: a position held for k windows is reported up to k times",
+    "two devices of one person",
+)
+SEEDED = (
+    "anything against a reader who knows the seed: the simulated noise can be drawn again from it; "
+    "keep the seed to yourself, or use --seed random"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WorstWindow:
+    """The most any one spender spent in any window, found by the replay."""
+
+    unit: str  # position or transition
+    per: str  # user, stream or person
+    timestamps: int  # consecutive timestamps a window touches
+    epsilon: float | None  # None: not private at all
+
+
+@dataclass(frozen=True, slots=True)
+class WorstWindows:
+    """The recount as declared, and beside it per person and position."""
+
+    declared: WorstWindow
+    person_position: WorstWindow
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What was run, what it cost, and what it does not protect."""
+
+    method: str
+    summary: str
+    private: bool
+    guarantee: str
+    unit: str
+    ledger: str
+    window: int
+    gap: int
+    epsilon: float
+    division: str
+    worst_window: WorstWindows
+    within_guarantee: bool
+    presence: str
+    seed: int | None
+    grid: int
+    box: tuple[float, float, float, float]
+    box_inferred_from_data: bool
+    length_scale: float | str
+    length_scale_from_data: bool
+    jump: str
+    n_jumps: int
+    timestamps: int
+    first_t: int
+    last_t: int
+    n_reports: int
+    n_users: int
+    n_points_in: int
+    n_points_dropped: int
+    n_points_out: int
+    n_streams_out: int
+    faithful: bool
+    reading: dict[str, Any]
+    settings: dict[str, Any]
+    not_protected: tuple[str, ...]
+    retrasyn_version: str = __version__
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return dataclasses.asdict(self)
+
+    def to_json(self) -> str:
+        """Return the receipt as JSON text."""
+        return json.dumps(self.to_dict(), indent=2)
+
+
+def state_guarantee(*, private: bool, epsilon: float, window: int, unit: str, ledger: str) -> str:
+    """Return the guarantee in one sentence."""
+    if not private:
+        return "NOT PRIVATE: true frequencies were used. Never publish this output."
+    whose = "person" if ledger == "user" else "stream"
+    return (
+        f"For one {whose} and any {window} consecutive {unit}s, everything sent about them is "
+        f"{epsilon:g}-locally differentially private in total, for any two sequences with the "
+        "same presence."
+    )

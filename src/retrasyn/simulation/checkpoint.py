@@ -1,0 +1,229 @@
+"""Checkpoints of a run over recorded data: all that was computed, nothing that was recorded.
+
+A folder holds one `state.npz`, replaced atomically, and numbered parts with the points released
+since the state before. Raw positions are never stored: on resuming, the simulated devices walk
+through the input again, which is cheap.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+import zipfile
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn._version import __version__
+from retrasyn.data.trajectories import Trajectories
+from retrasyn.data.writing_files import replacing
+from retrasyn.errors import CheckpointError
+from retrasyn.privacy.replay import Replay
+from retrasyn.simulation.simulation import Simulation
+from retrasyn.sinks.collected import Collected, Snapshot
+
+FORMAT = 1
+EVERY_SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """A folder that follows a run."""
+
+    folder: Path
+    configuration: dict[str, Any]
+    secret: int  # the seed in use, drawn or given
+    n_parts: int = 0
+    n_saved: int = 0  # snapshots already in parts
+    _due: float = field(default_factory=lambda: time.monotonic() + EVERY_SECONDS)
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | os.PathLike[str],
+        configuration: dict[str, Any],
+        *,
+        secret: int,
+        resume: bool,
+    ) -> Checkpoint:
+        """Prepare a folder; an unfinished run in it is taken up only if `resume` says so."""
+        path = Path(folder)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CheckpointError(
+                f"checkpoint folder {path} cannot be made: {error.strerror}"
+            ) from None
+        described = {
+            "format": FORMAT,
+            "retrasyn": __version__,
+            "numpy": np.__version__,  # simulated noise is drawn by it
+            **configuration,
+        }
+        keeper = cls(path, json.loads(json.dumps(described)), secret)
+        if not keeper.exists:
+            return keeper
+        if not resume:
+            raise CheckpointError(
+                f"checkpoint folder {path} holds an unfinished run; "
+                "go on with it by --resume, or name another folder"
+            )
+        keeper._check(keeper._header()["configuration"])
+        keeper.secret = int(keeper._header()["secret"])
+        return keeper
+
+    @property
+    def exists(self) -> bool:
+        """Whether the folder holds a state."""
+        return self._state.exists()
+
+    @property
+    def _state(self) -> Path:
+        return self.folder / "state.npz"
+
+    def _part(self, number: int) -> Path:
+        return self.folder / f"part-{number:06d}.npz"
+
+    def due(self) -> bool:
+        """Tell whether it is time to save."""
+        return time.monotonic() >= self._due
+
+    def save(self, simulation: Simulation, collected: Collected) -> None:
+        """Write what is new, then the state that refers to it."""
+        fresh = collected.snapshots[self.n_saved :]
+        if fresh:
+            _save_arrays(self._part(self.n_parts), _pack_snapshots(fresh))
+            self.n_parts += 1
+            self.n_saved = len(collected.snapshots)
+        header = {
+            "configuration": self.configuration,
+            "secret": self.secret,
+            "n_parts": self.n_parts,
+        }
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
+            **simulation.curator.state.to_arrays(),
+            **_pack_replay("declared", simulation.declared),
+            **_pack_replay("personal", simulation.personal),
+        }
+        _save_arrays(self._state, arrays)
+        self._due = time.monotonic() + EVERY_SECONDS
+
+    def load(self, simulation: Simulation, collected: Collected) -> None:
+        """Bring a run back to where it was saved."""
+        arrays = _load_arrays(self._state)
+        try:
+            simulation.curator.state.load_arrays(arrays)
+            _unpack_replay("declared", simulation.declared, arrays)
+            _unpack_replay("personal", simulation.personal, arrays)
+            self.n_parts = int(self._header()["n_parts"])
+            for number in range(self.n_parts):
+                collected.snapshots += _unpack_snapshots(_load_arrays(self._part(number)))
+        except (KeyError, ValueError, IndexError, TypeError):
+            raise _damaged(self._state) from None
+        self.n_saved = len(collected.snapshots)
+
+    def _header(self) -> dict[str, Any]:
+        """Read what the state says about itself."""
+        try:
+            header: dict[str, Any] = json.loads(_load_arrays(self._state)["header"].tobytes())
+        except (KeyError, ValueError):
+            raise _damaged(self._state) from None
+        return header
+
+    def _check(self, saved: Mapping[str, Any]) -> None:
+        """Refuse a checkpoint of another run."""
+        for name in self.configuration.keys() | saved.keys():
+            now, then = self.configuration.get(name), saved.get(name)
+            if now != then:
+                raise CheckpointError(
+                    f"checkpoint in {self.folder} was made with {name}={then!r}, this run has "
+                    f"{now!r}; use the same settings, or another folder"
+                )
+
+
+def fingerprint(real: Trajectories) -> str:
+    """Return a short digest of all points: a checkpoint belongs to its input."""
+    digest = hashlib.blake2b(digest_size=16)
+    columns = [real.stream_ids, real.begins, real.starts, real.x, real.y]
+    if real.user_of_stream is not None:
+        columns.append(real.user_of_stream)
+    for column in columns:
+        digest.update(np.ascontiguousarray(column).data)
+    return digest.hexdigest()
+
+
+def _save_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _load_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return dict(file)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        raise _damaged(path) from None
+
+
+def _damaged(path: Path) -> CheckpointError:
+    return CheckpointError(f"checkpoint {path} is damaged; remove the folder and start again")
+
+
+def _pack_snapshots(snapshots: list[Snapshot]) -> dict[str, npt.NDArray[Any]]:
+    return {
+        "times": np.array([(s.t, s.ids.size, s.n_born) for s in snapshots], np.int64),
+        "ids": np.concatenate([s.ids for s in snapshots]),
+        "x": np.concatenate([s.x for s in snapshots]),
+        "y": np.concatenate([s.y for s in snapshots]),
+    }
+
+
+def _unpack_snapshots(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Snapshot]:
+    edges = np.concatenate([[0], np.cumsum(arrays["times"][:, 1])]).tolist()
+    return [
+        Snapshot(int(t), arrays["ids"][a:b], arrays["x"][a:b], arrays["y"][a:b], int(n_born))
+        for (t, _, n_born), a, b in zip(arrays["times"], edges, edges[1:], strict=False)
+    ]
+
+
+def _pack_replay(name: str, replay: Replay) -> dict[str, npt.NDArray[Any]]:
+    recent = [(t, epsilon, keys.size) for t, epsilon, keys in replay.recent]
+    keys = [keys for _, _, keys in replay.recent]
+    return {
+        f"{name}_total": replay.total,
+        f"{name}_highest": replay.highest,
+        f"{name}_n_reports": np.array([replay.n_reports], np.int64),
+        f"{name}_recent": np.array(recent, np.int64).reshape(-1, 3),
+        f"{name}_keys": np.concatenate([np.empty(0, np.int64), *keys]),
+    }
+
+
+def _unpack_replay(name: str, replay: Replay, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    replay.total = arrays[f"{name}_total"].copy()
+    replay.highest = arrays[f"{name}_highest"].copy()
+    replay.n_reports = int(arrays[f"{name}_n_reports"][0])
+    recent, keys = arrays[f"{name}_recent"], arrays[f"{name}_keys"]
+    edges = np.concatenate([[0], np.cumsum(recent[:, 2])]).tolist()
+    replay.recent = deque(
+        (int(t), int(epsilon), keys[a:b])
+        for (t, epsilon, _), a, b in zip(recent, edges, edges[1:], strict=False)
+    )
+
+
+def discard(folder: str | os.PathLike[str]) -> None:
+    """Delete the checkpoint in a folder, and the folder if nothing else is in it."""
+    path = Path(folder)
+    for file in [*path.glob("state.npz"), *path.glob("part-??????.npz")]:
+        file.unlink()
+    if not any(path.iterdir()):
+        path.rmdir()

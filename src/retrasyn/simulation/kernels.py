@@ -1,0 +1,142 @@
+"""Loops over recorded points and simulated devices, compiled."""
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from retrasyn.randomness.kernels import word_at
+from retrasyn.space.kernels import OUTSIDE
+
+SPLIT, CLAMP, AUTHORS = 0, 1, 2
+_ONE = np.uint64(1)
+
+
+@njit(nogil=True, cache=True)
+def group_by_time(
+    starts: npt.NDArray[np.int64],
+    begins: npt.NDArray[np.int64],
+    cells: npt.NDArray[np.uint16],
+    n_timestamps: int,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.uint16]]:
+    """Lay points inside the box out timestamp by timestamp, streams ascending within each.
+
+    `begins` counts from the first timestamp. Returns offsets by timestamp, streams and cells.
+    """
+    offsets = np.zeros(n_timestamps + 1, np.int64)
+    for stream in range(begins.size):
+        for row in range(starts[stream], starts[stream + 1]):
+            if cells[row] != OUTSIDE:
+                offsets[begins[stream] + row - starts[stream] + 1] += 1
+    offsets = np.cumsum(offsets)
+    place = offsets.copy()
+    streams_out = np.empty(offsets[-1], np.int32)
+    cells_out = np.empty(offsets[-1], np.uint16)
+    for stream in range(begins.size):
+        for row in range(starts[stream], starts[stream + 1]):
+            if cells[row] != OUTSIDE:
+                step = begins[stream] + row - starts[stream]
+                streams_out[place[step]] = stream
+                cells_out[place[step]] = cells[row]
+                place[step] += 1
+    return offsets, streams_out, cells_out
+
+
+@njit(inline="always")
+def _neighbour_direction(origin: int, destination: int, side: int) -> int:
+    """Return the direction 0..8 of a step, or -1 if it is longer than one cell."""
+    down = destination // side - origin // side
+    right = destination % side - origin % side
+    if abs(down) > 1 or abs(right) > 1:
+        return -1
+    return 3 * (down + 1) + right + 1
+
+
+@njit(inline="always")
+def _clamped_direction(origin: int, destination: int, side: int) -> int:
+    """Return the direction of the neighbour of origin that is nearest to destination."""
+    down = min(max(destination // side - origin // side, -1), 1)
+    right = min(max(destination % side - origin % side, -1), 1)
+    return 3 * (down + 1) + right + 1
+
+
+@njit(nogil=True, cache=True)
+def observe(
+    t: int,
+    streams: npt.NDArray[np.int32],
+    cells: npt.NDArray[np.uint16],
+    before: npt.NDArray[np.int32],
+    key_of: npt.NDArray[np.int64],
+    last_t: npt.NDArray[np.int64],
+    last_cell: npt.NDArray[np.uint16],
+    seen_t: npt.NDArray[np.int64],
+    state_of: npt.NDArray[np.int32],
+    slot_of: npt.NDArray[np.int64],
+    addresses: npt.NDArray[np.uint64],
+    move_index: npt.NDArray[np.int32],
+    side: int,
+    first_enter: int,
+    first_quit: int,
+    jump: int,
+    gap: int,
+    coin_key: np.uint64,
+    slot_key: np.uint64,
+    keys_out: npt.NDArray[np.int64],
+    jumpers_out: npt.NDArray[np.int32],
+) -> tuple[int, int, int]:
+    """Give every device its state at t; return how many have one, quit, and jumped.
+
+    `streams` and `cells` are those present at t, `before` the streams present at t - 1. A key
+    with two states at t (a jump, or two trips that touch) keeps one of them by a fair coin. A
+    negative first_enter says that entering and quitting are no states; a jump then leaves its
+    device with nothing to say, and it reports null (-1): whether a device reports, and when, must
+    never depend on where it went. For the same reason a jump draws no new slot.
+    """
+    n_keys = n_quits = n_jumps = 0
+    endpoints = first_enter >= 0
+    for i in range(streams.size + before.size):
+        arriving = i < streams.size
+        stream = streams[i] if arriving else before[i - streams.size]
+        key = key_of[stream]
+        state = other = -1
+        reports = endpoints
+        if not arriving:
+            if last_t[stream] == t:
+                continue
+            n_quits += 1
+            state = first_quit + last_cell[stream]
+        else:
+            cell = int(cells[i])
+            entering = last_t[stream] != t - 1
+            if entering:
+                slot_of[key] = t + np.int64(word_at(slot_key, addresses[key]) % np.uint64(gap))
+            else:
+                origin = int(last_cell[stream])
+                direction = _neighbour_direction(origin, cell, side)
+                if direction < 0:
+                    jumpers_out[n_jumps] = stream
+                    n_jumps += 1
+                    if jump == CLAMP:
+                        direction = _clamped_direction(origin, cell, side)
+                reports = True
+                if direction >= 0:
+                    state = move_index[origin, direction]
+                elif endpoints:
+                    state = first_quit + origin
+                    entering = jump == SPLIT
+            if entering and endpoints:
+                other = state
+                state = first_enter + cell
+            last_t[stream] = t
+            last_cell[stream] = cell
+        if not reports:
+            continue
+        if seen_t[key] == t:
+            other = state_of[key]
+        else:
+            keys_out[n_keys] = key
+            n_keys += 1
+            seen_t[key] = t
+        if other >= 0 and word_at(coin_key, addresses[key]) & _ONE:
+            state = other
+        state_of[key] = state
+    return n_keys, n_quits, n_jumps

@@ -1,0 +1,196 @@
+"""What to run and how to read the paper: shared by recorded and live simulation."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from retrasyn.curator import Curator
+from retrasyn.errors import SettingError
+from retrasyn.messages import MICRO
+from retrasyn.methods import Method, configure, find_method
+from retrasyn.privacy.receipt import (
+    NOT_PROTECTED,
+    SEEDED,
+    Receipt,
+    WorstWindow,
+    WorstWindows,
+    state_guarantee,
+)
+from retrasyn.reading import AUTHORS, SAFE, Reading
+from retrasyn.simulation.doors import Counts, Reports
+from retrasyn.simulation.population import Identities
+from retrasyn.simulation.simulation import Simulation
+from retrasyn.space import Grid
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A configured method and a reading."""
+
+    method: Method
+    reading: Reading
+    faithful: bool
+    settings: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls,
+        method: str,
+        *,
+        unit: str | None = None,
+        ledger: str | None = None,
+        jump: str | None = None,
+        length_scale: str | float | None = None,
+        faithful: bool = False,
+        settings: Mapping[str, str] | None = None,
+    ) -> Plan:
+        """Combine a method's row with what was asked for; None leaves a question as it is read."""
+        row = find_method(method)
+        asked = {"unit": unit, "ledger": ledger, "jump": jump, "length_scale": length_scale}
+        answers = {name: value for name, value in asked.items() if value is not None}
+        reading = (AUTHORS if faithful else SAFE).answer(**answers)
+        row, reading = configure(row, reading, settings or {})
+        if reading.length_scale == "data" and not faithful:
+            raise SettingError(
+                "length scale 'data' is learnt from raw positions and breaks the guarantee; use "
+                "'released' or a public number (--faithful allows it, for reproduction only)"
+            )
+        return cls(row, reading, faithful, dict(settings or {}))
+
+    def simulation(
+        self,
+        grid: Grid,
+        identities: Identities,
+        *,
+        epsilon: float,
+        window: int,
+        seed: int,
+        mean_length: float | None = None,
+        door: Literal["counts", "reports"] = "counts",
+    ) -> Simulation:
+        """Set a curator and its simulated devices up."""
+        scale = self.reading.length_scale
+        number = mean_length if scale == "data" else None if scale == "released" else scale
+        if scale == "data" and mean_length is None:
+            raise SettingError(
+                "length scale 'data' needs recorded data; give a public number with --length-scale"
+            )
+        curator = Curator(
+            grid,
+            self.method,
+            epsilon=epsilon,
+            window=window,
+            seed=seed,
+            reading=self.reading,
+            length_scale=None if number is None else float(number),
+        )
+        return Simulation.of(
+            curator, identities, Counts(seed) if door == "counts" else Reports(seed)
+        )
+
+    def receipt(
+        self,
+        simulation: Simulation,
+        *,
+        seed: int | None,
+        has_users: bool,
+        box_inferred: bool,
+        n_points_in: int,
+        n_points_dropped: int,
+        n_points_out: int,
+    ) -> Receipt:
+        """State what a run did, from its own counts and the replays."""
+        curator, state = simulation.curator, simulation.curator.state
+        reading, private = self.reading, curator.method.division.private
+        ledger = reading.ledger if has_users else "stream"
+        declared = WorstWindow(
+            unit=reading.unit,
+            per=ledger,
+            timestamps=curator.gap,
+            epsilon=simulation.declared.worst / MICRO if private else None,
+        )
+        personal = WorstWindow(
+            unit="position",
+            per="person" if has_users else "stream (the data names no users)",
+            timestamps=curator.window + 1,
+            epsilon=simulation.personal.worst / MICRO if private else None,
+        )
+        scale = curator.length_scale
+        first_t = 0 if state.first_t is None else state.first_t
+        last_t = -1 if state.t is None else state.t
+        return Receipt(
+            method=self.method.name,
+            summary=self.method.summary,
+            private=private,
+            guarantee=state_guarantee(
+                private=private,
+                epsilon=curator.epsilon / MICRO,
+                window=curator.window,
+                unit=reading.unit,
+                ledger=ledger,
+            ),
+            unit=reading.unit,
+            ledger=ledger,
+            window=curator.window,
+            gap=curator.gap,
+            epsilon=curator.epsilon / MICRO,
+            division=curator.method.division.name,
+            worst_window=WorstWindows(declared=declared, person_position=personal),
+            within_guarantee=private and simulation.declared.worst <= curator.epsilon,
+            presence="depends on box" if n_points_dropped else "as recorded, treated as public",
+            seed=seed,
+            grid=curator.grid.side,
+            box=curator.grid.box,
+            box_inferred_from_data=box_inferred,
+            length_scale="released" if scale is None else scale,
+            length_scale_from_data=reading.length_scale == "data",
+            jump=reading.jump,
+            n_jumps=simulation.population.n_jumps,
+            timestamps=last_t - first_t + 1,
+            first_t=first_t,
+            last_t=last_t,
+            n_reports=state.n_reports,
+            n_users=simulation.population.identities.n_persons,
+            n_points_in=n_points_in,
+            n_points_dropped=n_points_dropped,
+            n_points_out=n_points_out,
+            n_streams_out=state.streams.next_id,
+            faithful=self.faithful,
+            reading=dataclasses.asdict(reading),
+            settings=_settings_of(self.method),
+            not_protected=self._not_protected(
+                seed=seed, has_users=has_users, box_inferred=box_inferred, dropped=n_points_dropped
+            ),
+        )
+
+    def _not_protected(
+        self, *, seed: int | None, has_users: bool, box_inferred: bool, dropped: int
+    ) -> tuple[str, ...]:
+        """List what the guarantee leaves out, this run's own weaknesses first."""
+        if not self.method.division.private:
+            return ("anything: this method is for simulation only and NOT PRIVATE",)
+        own = []
+        if box_inferred:
+            own.append("the outermost positions: the bounding box was taken from the raw data")
+        if self.reading.length_scale == "data":
+            own.append("the mean stream length: it was taken from the raw data")
+        if dropped:
+            own.append("crossing the edge of the box: points outside were dropped, which shows")
+        if self.reading.unit == "transition":
+            own.append("one position in each window of positions may be reported twice")
+        if self.reading.ledger == "stream" and has_users:
+            own.append("a person with several streams: each stream has a budget of its own")
+        if not has_users:
+            own.append("a person behind several streams: the data names no users")
+        if seed is not None:
+            own.append(SEEDED)
+        return (*own, *NOT_PROTECTED)
+
+
+def _settings_of(method: Method) -> dict[str, Any]:
+    """Return the settings of a method's portion by name."""
+    portion = getattr(method.mechanism, "portion", None)
+    return {} if portion is None else dataclasses.asdict(portion)

@@ -1,0 +1,186 @@
+"""Simulated devices: from positions to one state per ledger key and timestamp."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn.growing import grown
+from retrasyn.messages import Grant, Roster
+from retrasyn.privacy.ledger import NEVER
+from retrasyn.randomness.addresses import address
+from retrasyn.reading import Reading
+from retrasyn.simulation import kernels
+from retrasyn.simulation.recording import Step
+from retrasyn.space import StateSpace
+
+_JUMPS = {"split": kernels.SPLIT, "clamp": kernels.CLAMP, "authors": kernels.AUTHORS}
+_NO_STREAMS = np.empty(0, np.int32)
+_NO_STATES = np.empty(0, np.int32)
+
+
+def stable_words(identifiers: Sequence[int | str]) -> npt.NDArray[np.uint64]:
+    """Return one word per identifier that depends on nothing else: draws are addressed by it.
+
+    >>> stable_words([3, -1]).tolist()
+    [3, 18446744073709551615]
+    """
+    if len(identifiers) and isinstance(identifiers[0], str):
+        digests = [hashlib.blake2b(str(i).encode(), digest_size=8).digest() for i in identifiers]
+        return np.frombuffer(b"".join(digests), np.uint64)
+    return np.asarray(identifiers, np.int64).astype(np.uint64)
+
+
+@dataclass(slots=True)
+class Identities:
+    """Streams, the ledger keys they charge and the persons behind the keys. They only grow."""
+
+    key_of: npt.NDArray[np.int64]  # [n_streams or more]
+    addresses: npt.NDArray[np.uint64]  # [n_keys or more]
+    person_of: npt.NDArray[np.int64]  # [n_keys or more]
+    n_streams: int
+    n_keys: int
+
+    @classmethod
+    def none(cls) -> "Identities":
+        """Return nobody."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, np.int64), 0, 0)
+
+    def add_keys(
+        self, words: npt.NDArray[np.uint64], persons: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Open ledger keys; return their numbers."""
+        first, self.n_keys = self.n_keys, self.n_keys + words.size
+        self.addresses = grown(self.addresses, self.n_keys, 0)
+        self.person_of = grown(self.person_of, self.n_keys, 0)
+        self.addresses[first : self.n_keys] = words
+        self.person_of[first : self.n_keys] = persons
+        return np.arange(first, self.n_keys)
+
+    def add_streams(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """Open streams that charge given keys; return their numbers."""
+        first, self.n_streams = self.n_streams, self.n_streams + keys.size
+        self.key_of = grown(self.key_of, self.n_streams, 0)
+        self.key_of[first : self.n_streams] = keys
+        return np.arange(first, self.n_streams, dtype=np.int32)
+
+    @property
+    def n_persons(self) -> int:
+        """Number of persons behind the keys."""
+        return int(self.person_of[: self.n_keys].max(initial=-1)) + 1
+
+
+@dataclass(slots=True)
+class Population:
+    """What the devices know: their last cell, their state now, their own slot."""
+
+    identities: Identities
+    states: StateSpace
+    reading: Reading
+    gap: int
+    seed: int
+    everybody_reports: bool  # budget division: decides what a jump in the authors' way does
+    size: int = 0  # how many synthetic points the reading asks for now
+    n_jumps: int = 0
+    _keys: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    _before: npt.NDArray[np.int32] = field(default_factory=lambda: _NO_STREAMS)
+    _ghosts: npt.NDArray[np.int32] = field(default_factory=lambda: _NO_STREAMS)
+    _ghost_states: npt.NDArray[np.int32] = field(default_factory=lambda: _NO_STATES)
+    _last_t: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    _last_cell: npt.NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
+    _seen_t: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    _state_of: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    _slot_of: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    _retired: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+
+    def __post_init__(self) -> None:
+        self.make_room()
+
+    def make_room(self) -> None:
+        """Make room for identities that were added."""
+        n_streams, n_keys = self.identities.n_streams, self.identities.n_keys
+        self._last_t = grown(self._last_t, n_streams, NEVER)
+        self._last_cell = grown(self._last_cell, n_streams, 0)
+        self._seen_t = grown(self._seen_t, n_keys, NEVER)
+        self._state_of = grown(self._state_of, n_keys, -1)
+        self._slot_of = grown(self._slot_of, n_keys, 0)
+        self._retired = grown(self._retired, n_keys, False)
+
+    def observe(self, step: Step) -> None:
+        """Move every device to a timestamp."""
+        keys = np.empty(step.streams.size + self._before.size, np.int64)
+        jumpers = np.empty(step.streams.size, np.int32)
+        states = self.states
+        n_keys, n_quits, n_jumps = kernels.observe(
+            step.t,
+            step.streams,
+            step.cells,
+            self._before,
+            self.identities.key_of,
+            self._last_t,
+            self._last_cell,
+            self._seen_t,
+            self._state_of,
+            self._slot_of,
+            self.identities.addresses,
+            states.move_index,
+            states.grid.side,
+            states.n_moves if states.endpoints else -1,
+            states.n_moves + states.grid.n_cells,
+            _JUMPS[self.reading.jump],
+            self.gap,
+            np.uint64(address(self.seed, step.t, "coin")),
+            np.uint64(address(self.seed, step.t, "slot")),
+            keys,
+            jumpers,
+        )
+        self._keys = keys[:n_keys]
+        self._before = step.streams
+        self.n_jumps += n_jumps
+        self.size = step.streams.size
+        if self.reading.size_target == "active-and-quitting":
+            self.size += n_quits + self._ghosts.size
+        if self.reading.jump == "authors" and states.endpoints:
+            self._jump_as_authors(jumpers[:n_jumps])
+
+    def _jump_as_authors(self, jumpers: npt.NDArray[np.int32]) -> None:
+        """Let the jumps of the last timestamp enter now, beside their ordinary moves.
+
+        The authors' program turns a jump into a quit at t and an enter at t + 1. Under budget
+        division the enter is one more report, as if of a stream of its own; under population
+        division the key is never drawn again.
+        """
+        if self.everybody_reports:
+            self._keys = np.concatenate([self._keys, self._open_ghost_keys()])
+        else:
+            self._keys = self._keys[~self._retired[self._keys]]
+            self._retired[self.identities.key_of[jumpers]] = True
+        self._ghosts = jumpers.copy()
+        self._ghost_states = self.states.enters(self._last_cell[jumpers])
+
+    def _open_ghost_keys(self) -> npt.NDArray[np.int64]:
+        """Open a ledger key for every stream said to enter now, in that state."""
+        identities = self.identities
+        persons = identities.person_of[identities.key_of[self._ghosts]]
+        keys = identities.add_keys(np.zeros(self._ghosts.size, np.uint64), persons)
+        self.make_room()
+        self._state_of[keys] = self._ghost_states
+        return keys
+
+    def roster(self) -> Roster:
+        """Return the keys that have a state now."""
+        return Roster(
+            keys=self._keys,
+            addresses=self.identities.addresses[self._keys],
+            slots=self._slot_of[self._keys],
+        )
+
+    def states_of(self, grant: Grant) -> npt.NDArray[np.int32]:
+        """Return the true state of every reporter of a grant."""
+        return self._state_of[grant.reporters]
+
+    def persons_of(self, grant: Grant) -> npt.NDArray[np.int64]:
+        """Return the person behind every reporter of a grant."""
+        return self.identities.person_of[grant.reporters]

@@ -1,0 +1,144 @@
+"""The K x K grid over a public box (Sec. III-B, geospatial discretisation)."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn.errors import SettingError
+from retrasyn.space import kernels
+
+MAX_SIDE = 64
+_FINEST = 1e-9  # a cell narrower than this share of its coordinates cannot be told apart in floats
+
+
+class Box(NamedTuple):
+    """A rectangle in the units of the data: lower-left and upper-right corner."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+    @classmethod
+    def parse(cls, text: str) -> "Box":
+        """Read ``x0,y0,x1,y1``.
+
+        >>> Box.parse("116.15,39.75,116.60,40.10").x1
+        116.6
+        """
+        try:
+            x0, y0, x1, y1 = (float(part) for part in text.split(","))
+        except ValueError:
+            raise SettingError(
+                f"box {text!r} is not four numbers; write x0,y0,x1,y1, "
+                "for example 116.15,39.75,116.60,40.10"
+            ) from None
+        return cls(x0, y0, x1, y1)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A box cut into side x side cells, numbered row by row from the lower left.
+
+    >>> grid = Grid(Box(0, 0, 6, 6), side=6)
+    >>> grid.cells_of([0.5, 6.0], [0.5, 6.0]).tolist()
+    [0, 35]
+    >>> grid.neighbours(0).tolist()
+    [0, 1, 6, 7]
+    """
+
+    box: Box
+    side: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.side <= MAX_SIDE or int(self.side) != self.side:
+            raise SettingError(
+                f"grid side {self.side} is outside 1..{MAX_SIDE}; choose a whole number in it"
+            )
+        object.__setattr__(self, "box", Box(*map(float, self.box)))
+        if not all(map(math.isfinite, self.box)):
+            raise SettingError(f"box {format_box(self.box)} has a corner that is not finite")
+        x0, y0, x1, y1 = self.box
+        if not (x1 > x0 and y1 > y0):
+            raise SettingError(
+                f"box {format_box(self.box)} has no area; "
+                "give the lower-left corner first, then the upper-right: x0 < x1, y0 < y1"
+            )
+        for low, high, width in ((x0, x1, self.cell_width), (y0, y1, self.cell_height)):
+            if width <= _FINEST * max(abs(low), abs(high)):
+                raise SettingError(
+                    f"box {format_box(self.box)} is too narrow for {self.side} cells a side: "
+                    "floating-point numbers cannot tell them apart; subtract an offset first"
+                )
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return self.side * self.side
+
+    @property
+    def cell_width(self) -> float:
+        """Extent of a cell along x."""
+        return (self.box.x1 - self.box.x0) / self.side
+
+    @property
+    def cell_height(self) -> float:
+        """Extent of a cell along y."""
+        return (self.box.y1 - self.box.y0) / self.side
+
+    def locate(
+        self, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.uint16], int]:
+        """Return the cell of each point, OUTSIDE where it lies off the box, and how many do."""
+        cells = self.cells_of(x, y)
+        return cells, int(kernels.mark_outside(x, y, *self.box, cells))
+
+    def cells_of(self, x: npt.ArrayLike, y: npt.ArrayLike) -> npt.NDArray[np.uint16]:
+        """Return the cell of each point; a point on the upper edge belongs to the last cell.
+
+        Points outside the box go to the nearest cell; `locate` tells them apart.
+        """
+        return kernels.cells_of(
+            np.ascontiguousarray(x, np.float64),
+            np.ascontiguousarray(y, np.float64),
+            *self.box,
+            self.side,
+        )
+
+    @cached_property
+    def corners(self) -> npt.NDArray[np.float64]:
+        """Lower-left corner of every cell: [n_cells, 2]."""
+        row, column = np.divmod(np.arange(self.n_cells), self.side)
+        return np.stack(
+            [self.box.x0 + column * self.cell_width, self.box.y0 + row * self.cell_height], axis=1
+        )
+
+    def centres(self) -> npt.NDArray[np.float64]:
+        """Centre of every cell: [n_cells, 2]."""
+        half = np.array([self.cell_width / 2, self.cell_height / 2])
+        centres: npt.NDArray[np.float64] = self.corners + half
+        return centres
+
+    @cached_property
+    def neighbour_table(self) -> npt.NDArray[np.int32]:
+        """Neighbours of every cell, itself included, ascending; -1 off the grid: [n_cells, 9]."""
+        row, column = np.divmod(np.arange(self.n_cells), self.side)
+        step = np.array([-1, 0, 1])
+        rows = row[:, None] + np.repeat(step, 3)  # [n_cells, 9]
+        columns = column[:, None] + np.tile(step, 3)  # [n_cells, 9]
+        on_grid = (rows >= 0) & (rows < self.side) & (columns >= 0) & (columns < self.side)
+        return np.where(on_grid, rows * self.side + columns, -1).astype(np.int32)
+
+    def neighbours(self, cell: int) -> npt.NDArray[np.int32]:
+        """Return the cells one step away from a cell, itself included, ascending."""
+        row: npt.NDArray[np.int32] = self.neighbour_table[cell]
+        return row[row >= 0]
+
+
+def format_box(box: Box) -> str:
+    """Write a box the way the command line reads it."""
+    return ",".join(f"{value:g}" for value in box)

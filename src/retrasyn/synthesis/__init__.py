@@ -1,0 +1,1 @@
+"""The synthetic population: who is born, who moves where, who ends."""
