@@ -11,9 +11,10 @@ _SUBURBS = np.array([[2.0, 2.0], [8.0, 2.5], [2.0, 8.0], [7.5, 8.0]])
 _CENTRES = np.array([[5.0, 5.0], [6.5, 4.0]])
 _STEP = 0.7  # how far a car gets in one timestamp
 _DAY = 120  # timestamps from one morning to the next
+_MORNING, _EVENING, _SPREAD = 30, 85, 8
 
 
-def demo_city(*, n_users: int = 20_000, n_timestamps: int = 120, seed: int = 0) -> Trajectories:
+def demo_city(*, n_users: int = 60_000, n_timestamps: int = 120, seed: int = 0) -> Trajectories:
     """Return commuters who drive to work in the morning and home in the evening.
 
     Every user has two trips a day: a stream begins some time before the trip and ends some time
@@ -26,25 +27,35 @@ def demo_city(*, n_users: int = 20_000, n_timestamps: int = 120, seed: int = 0) 
     random = np.random.default_rng(seed)
     home = _scatter(random, _SUBURBS, n_users, 0.9)
     work = _scatter(random, _CENTRES, n_users, 0.6)
-    columns: list[tuple[npt.NDArray[np.float64], ...]] = []
-    for day in range(0, n_timestamps, _DAY):
-        morning = day + random.normal(30, 7, n_users)
-        evening = day + random.normal(85, 9, n_users)
-        columns.append(_trips(random, home, work, morning, n_timestamps))
-        columns.append(_trips(random, work, home, evening, n_timestamps))
-    user, t, x, y, trip = (
-        np.concatenate(parts)
-        for parts in zip(
-            *((*part, np.full(part[0].size, k)) for k, part in enumerate(columns)), strict=True
-        )
+    days = np.arange(0, n_timestamps, _DAY)
+    n_trips = 2 * days.size
+    leaving = np.stack([days + _MORNING, days + _EVENING], axis=1).ravel()  # [n_trips]
+    departure = leaving + random.normal(0, _SPREAD, (n_users, n_trips))
+    outward = np.arange(n_trips) % 2 == 0
+    origin = np.where(outward[:, None], home[:, None], work[:, None]).reshape(-1, 2)
+    destination = np.where(outward[:, None], work[:, None], home[:, None]).reshape(-1, 2)
+    reach = np.abs(destination - origin)  # [n_users * n_trips, 2]
+    before = random.geometric(np.full(reach.shape[0], 0.25))
+    after = random.geometric(np.full(reach.shape[0], 0.2))
+    length = before + np.ceil(reach.sum(axis=1) / _STEP).astype(int) + after
+    begin = np.round(departure).astype(int) - before.reshape(n_users, n_trips)
+    length = length.reshape(n_users, n_trips)
+    for k in range(1, n_trips):  # nobody is on two trips at once; they may touch
+        begin[:, k] = np.maximum(begin[:, k], begin[:, k - 1] + length[:, k - 1])
+    trip = np.repeat(np.arange(reach.shape[0]), length.ravel())
+    age = np.arange(trip.size) - np.repeat(np.cumsum(length) - length.ravel(), length.ravel())
+    t = begin.ravel()[trip] + age
+    seen = (t >= 0) & (t < n_timestamps)
+    trip, t, age = trip[seen], t[seen], age[seen]
+    way = np.clip(age - before[trip], 0, None) * _STEP  # first along x, then along y
+    along = np.stack(
+        [np.minimum(way, reach[trip, 0]), np.clip(way - reach[trip, 0], 0, reach[trip, 1])], axis=1
     )
-    # Trips of one user that touch or overlap are one stream: the later one goes on with it.
-    order = np.lexsort((trip, t, user))
-    user, t, x, y = user[order], t[order], x[order], y[order]
-    first = np.append(True, (user[1:] != user[:-1]) | (t[1:] != t[:-1]))
-    user, t, x, y = user[first], t[first], x[first], y[first]
-    begins = np.append(True, (user[1:] != user[:-1]) | (t[1:] != t[:-1] + 1))
-    return Trajectories.from_columns(traj_id=np.cumsum(begins) - 1, t=t, x=x, y=y, user_id=user)
+    points = origin[trip] + np.sign(destination - origin)[trip] * along
+    points = np.clip(points + random.normal(0, 0.05, points.shape), 0.0, 10.0)
+    return Trajectories.from_columns(
+        traj_id=trip, t=t, x=points[:, 0], y=points[:, 1], user_id=trip // n_trips
+    )
 
 
 def _scatter(
@@ -53,30 +64,3 @@ def _scatter(
     """Draw points around places: [n, 2]."""
     points = places[random.integers(0, len(places), n)] + random.normal(0, spread, (n, 2))
     return np.clip(points, 0.05, 9.95)
-
-
-def _trips(
-    random: np.random.Generator,
-    origin: npt.NDArray[np.float64],
-    destination: npt.NDArray[np.float64],
-    departure: npt.NDArray[np.float64],
-    n_timestamps: int,
-) -> tuple[npt.NDArray[np.float64], ...]:
-    """Return user, t, x, y of one trip per user, first along x and then along y."""
-    reach = np.abs(destination - origin)  # [n, 2]
-    duration = np.ceil(reach.sum(axis=1) / _STEP).astype(int) + 1
-    before = random.geometric(np.full(origin.shape[0], 0.25))
-    after = random.geometric(np.full(origin.shape[0], 0.2))
-    begin = np.round(departure).astype(int) - before
-    length = before + duration + after
-    user = np.repeat(np.arange(origin.shape[0]), length)
-    age = np.arange(user.size) - np.repeat(np.cumsum(length) - length, length)
-    way = np.clip(age - before[user], 0, None) * _STEP
-    along_x = np.minimum(way, reach[user, 0])
-    along_y = np.clip(way - reach[user, 0], 0, reach[user, 1])
-    direction = np.sign(destination - origin)[user]
-    points = origin[user] + direction * np.stack([along_x, along_y], axis=1)
-    points = np.clip(points + random.normal(0, 0.05, points.shape), 0.0, 10.0)
-    t = begin[user] + age
-    seen = (t >= 0) & (t < n_timestamps)
-    return user[seen], t[seen], points[seen, 0], points[seen, 1]

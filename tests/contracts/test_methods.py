@@ -1,0 +1,180 @@
+"""What every method promises, checked for every row of the table."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from retrasyn import METHODS, synthesize
+from retrasyn.errors import SettingError
+from retrasyn.methods import configure, find_method
+from retrasyn.reading import SAFE
+from retrasyn.simulation.city import CITY_BOX, demo_city
+from retrasyn.space import Box, Grid, StateSpace
+from retrasyn.synthesis.lifecycle import Immortal
+from streams import BOX, recordings, sizes
+
+NAMES = list(METHODS)
+PRIVATE = [name for name, row in METHODS.items() if row.division.private]
+SIZED = [name for name, row in METHODS.items() if not isinstance(row.lifecycle, Immortal)]
+
+
+@pytest.fixture(scope="module")
+def city():
+    return demo_city(n_users=400, n_timestamps=60, seed=2)
+
+
+def columns(trajectories):
+    return [
+        getattr(trajectories, name).tobytes()
+        for name in ("stream_ids", "begins", "starts", "x", "y")
+    ]
+
+
+def check_shape(synthetic, grid):
+    """Streams have consecutive t, stay in the box, and step only to neighbouring cells."""
+    assert np.isfinite(synthetic.x).all()
+    assert np.isfinite(synthetic.y).all()
+    cells, n_outside = grid.locate(synthetic.x, synthetic.y)
+    assert n_outside == 0
+    inner = np.ones(synthetic.n_points, np.bool_)
+    inner[synthetic.starts[:-1]] = False
+    rows = np.flatnonzero(inner)
+    assert (StateSpace(grid).moves(cells[rows - 1], cells[rows]) >= 0).all()
+    assert (synthetic.lengths > 0).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_synthetic_streams_are_well_formed(name, city):
+    synthetic, _ = synthesize(city, name, box=CITY_BOX, window=10)
+    check_shape(synthetic, Grid(CITY_BOX, 6))
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_every_timestamp_has_as_many_points_as_the_real_one(name, city):
+    synthetic, _ = synthesize(city, name, box=CITY_BOX, window=10)
+    span = (city.first_t, city.last_t)
+    assert sizes(synthetic, *span) == sizes(city, *span)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_seed_gives_the_same_bytes_and_another_does_not(name, city):
+    first, again, other = (
+        columns(synthesize(city, name, box=CITY_BOX, window=10, seed=seed).synthetic)
+        for seed in (3, 3, 4)
+    )
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_stopped_and_resumed_gives_the_same_bytes(name, city, tmp_path):
+    whole = synthesize(city, name, box=CITY_BOX, window=10)
+
+    def stop(done, total):
+        if done in (1, 25, 40):
+            raise KeyboardInterrupt
+
+    keywords = {"box": CITY_BOX, "window": 10, "checkpoint": tmp_path / "kept", "resume": True}
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            synthesize(city, name, progress=stop, **keywords)
+    resumed = synthesize(city, name, **keywords)
+    assert columns(resumed.synthetic) == columns(whole.synthetic)
+    assert resumed.receipt == whole.receipt
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=25)
+@given(real=recordings(), window=st.integers(1, 20), faithful=st.booleans(), data=st.data())
+def test_no_window_is_over_epsilon_in_the_declared_unit_and_key(name, real, window, faithful, data):
+    unit = data.draw(st.sampled_from(["position", "transition"]))
+    ledger = data.draw(st.sampled_from(["user", "stream"]))
+    jump = data.draw(st.sampled_from([None, "split", "clamp"]))
+    asked = {} if faithful else {"unit": unit, "ledger": ledger, "jump": jump}
+    synthetic, receipt = synthesize(
+        real, name, box=BOX, grid=3, window=window, faithful=faithful, **asked
+    )
+    check_shape(synthetic, Grid(Box(*BOX), 3))
+    if name in PRIVATE:
+        assert receipt.within_guarantee
+        assert receipt.worst_window.declared.epsilon <= 1.0
+    else:
+        assert receipt.worst_window.declared.epsilon is None
+        assert "NOT PRIVATE" in receipt.guarantee
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+@settings(max_examples=40)
+@given(real=recordings(max_users=25), window=st.integers(1, 20), seed=st.integers(0, 99))
+def test_by_default_no_person_exceeds_epsilon_in_any_window_of_positions(name, real, window, seed):
+    _, receipt = synthesize(real, name, box=BOX, grid=3, window=window, seed=seed)
+    assert receipt.worst_window.person_position.epsilon <= 1.0
+
+
+@pytest.mark.parametrize("name", SIZED)
+@settings(max_examples=25)
+@given(real=recordings(), side=st.integers(1, 7))
+def test_awkward_streams_keep_their_sizes(name, real, side):
+    synthetic, _ = synthesize(real, name, box=BOX, grid=side, window=3)
+    span = (real.first_t, real.last_t)
+    assert sizes(synthetic, *span) == sizes(real, *span)
+
+
+def test_a_faithful_receipt_shows_its_true_worst_case(city):
+    _, receipt = synthesize(city, "retrasyn-p", box=CITY_BOX, window=20, faithful=True)
+    assert receipt.worst_window.declared.epsilon == 1.0
+    assert receipt.worst_window.person_position.epsilon > 1.0
+    assert receipt.length_scale_from_data
+    assert any("several streams" in item for item in receipt.not_protected)
+
+
+@pytest.mark.parametrize("name", ["retrasyn-p", "retrasyn-b"])
+def test_real_reports_run_through_the_same_curator(name, city):
+    synthetic, receipt = synthesize(city, name, box=CITY_BOX, window=10, door="reports")
+    assert synthetic.n_points == city.n_points
+    assert receipt.worst_window.person_position.epsilon <= 1.0
+
+
+def test_settings_reach_their_parts():
+    row, reading = configure(
+        find_method("retrasyn-p"), SAFE, {"alpha": "4", "p_max": "0.3", "warm_up": "1"}
+    )
+    assert row.mechanism.portion.gain == 4.0
+    assert row.mechanism.portion.max_portion == 0.3
+    assert reading.warm_up == 1
+
+
+@pytest.mark.parametrize(
+    ("settings_", "message"),
+    [
+        ({"beta": "1"}, "no setting 'beta'"),
+        ({"kappa": "x"}, "not a whole number"),
+        ({"kappa": "99"}, "outside 1..31"),
+        ({"surplus": "never"}, "not one of cell-before, newest-cell"),
+        ({"ratio_floor": "2"}, "outside 0..1"),
+    ],
+)
+def test_settings_without_sense_are_refused(settings_, message):
+    with pytest.raises(SettingError, match=message):
+        configure(find_method("retrasyn-p"), SAFE, settings_)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"deviation_terms": "kappa-plus-one"},
+        {"unselected": "kept"},
+        {"quit": "plain"},
+        {"warm_up": "1"},
+        {"surplus": "newest-cell"},
+        {"ratio_floor": "1"},
+        {"size_target": "active-and-quitting"},
+    ],
+    ids=str,
+)
+def test_every_reading_runs_and_makes_a_difference(answer, city):
+    usual = synthesize(city, box=CITY_BOX, window=10)
+    other = synthesize(city, box=CITY_BOX, window=10, settings=answer)
+    check_shape(other.synthetic, Grid(CITY_BOX, 6))
+    assert columns(usual.synthetic) != columns(other.synthetic)

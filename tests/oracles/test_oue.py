@@ -1,0 +1,99 @@
+"""Optimised unary encoding: exact thresholds, equal paths, unbiased estimates."""
+
+import math
+from decimal import Decimal, getcontext
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from retrasyn.messages import Aggregate
+from retrasyn.oracles import OUE
+from retrasyn.oracles.oue import pack_report
+from retrasyn.oracles.threshold import noise_threshold
+from retrasyn.randomness.addresses import entropy_words
+from retrasyn.randomness.kernels import words_at
+
+KNOWN = {
+    500_000: 0x60A6815965E37A0F,
+    1_000_000: 0x44D9585152EA1936,
+    1_500_000: 0x2EB3706AB4375F64,
+    2_000_000: 0x1E84152BAC31AEAA,
+}
+
+
+@pytest.mark.parametrize(("epsilon", "threshold"), KNOWN.items())
+def test_thresholds_have_their_known_values(epsilon, threshold):
+    assert noise_threshold(epsilon) == threshold
+
+
+@given(st.integers(1, 40_000_000))
+def test_thresholds_equal_the_decimal_ones(epsilon):
+    assert noise_threshold(epsilon) == naive.oue_threshold(epsilon)
+
+
+@given(st.integers(1, 40_000_000))
+def test_the_real_epsilon_never_exceeds_the_stated_one(epsilon):
+    getcontext().prec = 60
+    q = Decimal(noise_threshold(epsilon)) / 2**64
+    # The most telling event: the true bit is 1 and another is 0.
+    real = ((Decimal(1) / 2 / q) * ((1 - q) / (Decimal(1) / 2))).ln()
+    assert real <= Decimal(epsilon) / 1_000_000
+
+
+def test_a_budget_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="positive budget"):
+        noise_threshold(0)
+
+
+@given(st.integers(1, 700), st.data())
+def test_one_report_and_many_make_the_same_bits_of_the_same_words(n_states, data):
+    state = data.draw(st.integers(-1, n_states - 1))
+    word, key = data.draw(st.integers(0, 2**64 - 1)), data.draw(st.integers(0, 2**64 - 1))
+    oracle = OUE(1_000_000)
+    many = oracle.perturb(
+        np.array([state], np.int32), np.array([word], np.uint64), key=key, n_states=n_states
+    )
+    own_key = words_at(np.uint64(key), np.array([word], np.uint64))[0]
+    words = words_at(own_key, np.arange(n_states, dtype=np.uint64)).tolist()
+    assert many[0].tobytes() == pack_report(state, words, threshold=oracle.threshold)
+
+
+def test_a_report_from_the_operating_system_has_the_right_length_and_padding():
+    report = pack_report(3, entropy_words(13), threshold=2**64)
+    assert len(report) == 2
+    assert report[1] < 1 << 5
+
+
+@given(st.integers(0, 40), st.integers(1, 70), st.integers(0, 2**32 - 1))
+def test_counting_packed_bits_equals_unpacking_them(n, n_states, seed):
+    bits = np.random.default_rng(seed).integers(0, 2, (n, n_states), np.uint8)
+    packed = np.packbits(bits, axis=1, bitorder="little")
+    aggregate = OUE(1_000_000).aggregate(packed, n_states=n_states)
+    assert aggregate.counts.tolist() == bits.sum(axis=0).tolist()
+    assert aggregate.n == n
+
+
+@given(st.integers(1, 30), st.integers(1, 9), st.sampled_from([0.5, 1.0, 2.0]), st.integers(0, 99))
+def test_estimates_equal_the_plain_loop(n, n_states, epsilon, seed):
+    bits = np.random.default_rng(seed).integers(0, 2, (n, n_states))
+    estimate = OUE(int(epsilon * 1e6)).estimate(Aggregate(counts=bits.sum(axis=0), n=n))
+    np.testing.assert_allclose(
+        estimate.frequencies, naive.oue_estimate(bits.tolist(), epsilon), rtol=1e-12, atol=1e-12
+    )
+    assert estimate.variance == pytest.approx(naive.oue_variance(epsilon, n), rel=1e-12)
+
+
+def test_the_variance_is_equation_3():
+    e = math.e
+    assert OUE(1_000_000).variance(50) == pytest.approx(4 * e / (50 * (e - 1) ** 2), rel=1e-12)
+
+
+def test_aggregates_add_up_in_any_order():
+    parts = [Aggregate(counts=np.array([k, 1]), n=k) for k in range(4)]
+    forward = parts[0] + parts[1] + (parts[2] + parts[3])
+    backward = parts[3] + parts[2] + parts[1] + parts[0]
+    assert forward.counts.tolist() == backward.counts.tolist() == [6, 4]
+    assert forward.n == backward.n == 6

@@ -1,0 +1,165 @@
+"""Ledgers refuse; the replay recounts without them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from retrasyn.errors import BudgetExceeded
+from retrasyn.messages import Ask, Roster
+from retrasyn.privacy.division import Budget, NoPrivacy, Population
+from retrasyn.privacy.ledger import RoundLedger, UserLedger
+from retrasyn.privacy.replay import Replay
+from retrasyn.privacy.selection import OwnSlot, UniformDraw
+
+EPSILON = 1_000_000
+
+
+def roster(n, slots=0):
+    keys = np.arange(n)
+    return Roster(keys=keys, addresses=keys.astype(np.uint64), slots=np.full(n, slots, np.int64))
+
+
+@given(
+    st.integers(1, 6),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, EPSILON)), max_size=40),
+)
+def test_the_round_ledger_spends_what_the_plain_loop_says_remains_and_no_more(gap, wishes):
+    ledger, spent, t = RoundLedger(epsilon=EPSILON, gap=gap), {}, 0
+    for advance, wish in wishes:
+        t += advance
+        remaining = naive.budget_remaining(spent, t, gap, EPSILON) - spent.get(t, 0)
+        assert ledger.remaining(t) == remaining
+        if wish > remaining:
+            with pytest.raises(BudgetExceeded, match=f"at t={t}"):
+                ledger.charge(t, wish)
+        else:
+            ledger.charge(t, wish)
+            spent[t] = spent.get(t, 0) + wish
+    assert naive.worst_window(list(spent.items()), gap) <= EPSILON
+
+
+def test_the_round_ledger_does_not_go_back_in_time():
+    ledger = RoundLedger(epsilon=EPSILON, gap=3)
+    ledger.charge(5, 1)
+    with pytest.raises(BudgetExceeded, match="must not go back"):
+        ledger.charge(4, 1)
+
+
+def test_the_round_ledger_counts_empty_timestamps():
+    ledger = RoundLedger(epsilon=EPSILON, gap=3)
+    ledger.charge(0, EPSILON)
+    assert [ledger.remaining(t) for t in (1, 2, 3)] == [0, 0, EPSILON]
+
+
+@given(
+    st.integers(1, 5),
+    st.lists(st.tuples(st.integers(0, 2), st.sets(st.integers(0, 8))), max_size=30),
+)
+def test_the_user_ledger_lets_nobody_report_before_the_gap_has_passed(gap, rounds):
+    ledger, last, t = UserLedger(epsilon=EPSILON, gap=gap), {}, 0
+    reports: dict[int, list[tuple[int, int]]] = {}
+    for advance, users in rounds:
+        t += advance
+        keys = np.array(sorted(users), np.int64)
+        free = naive.available(last, sorted(users), t, gap)
+        assert keys[ledger.available(t, keys)].tolist() == free
+        if len(free) < len(users):
+            before = ledger.last.copy()
+            with pytest.raises(BudgetExceeded, match="reported less than"):
+                ledger.charge(t, keys)
+            assert np.array_equal(ledger.last[: before.size], before)
+        else:
+            ledger.charge(t, keys)
+            for user in users:
+                last[user] = t
+                reports.setdefault(user, []).append((t, EPSILON))
+    assert all(naive.worst_window(spent, gap) <= EPSILON for spent in reports.values())
+
+
+def test_a_user_listed_twice_is_refused():
+    with pytest.raises(BudgetExceeded, match="1 are listed twice"):
+        UserLedger(epsilon=EPSILON, gap=2).charge(0, np.array([3, 3]))
+
+
+@given(
+    st.integers(1, 6),
+    st.lists(
+        st.tuples(
+            st.integers(0, 3),
+            st.integers(1, EPSILON),
+            st.lists(st.integers(0, 5), max_size=8),
+        ),
+        max_size=40,
+    ),
+)
+def test_the_replay_finds_every_users_worst_window(span, grants):
+    replay, reports, t = Replay(span=span), {user: [] for user in range(6)}, 0
+    for advance, epsilon, users in grants:
+        t += advance
+        replay.observe(t, epsilon, np.array(users, np.int64))
+        for user in users:
+            reports[user].append((t, epsilon))
+    expected = {user: naive.worst_window(spent, span) for user, spent in reports.items()}
+    assert {user: replay.worst_of(user) for user in reports} == expected
+    assert replay.worst == max(expected.values())
+    assert replay.n_reports == sum(map(len, reports.values()))
+
+
+def test_budget_division_grants_everybody_a_part_of_what_remains():
+    division, ledger = Budget(), RoundLedger(epsilon=EPSILON, gap=4)
+    first = division.grant(Ask(share=0.5), t=0, roster=roster(3), ledger=ledger, seed=0)
+    second = division.grant(Ask(share=0.5), t=1, roster=roster(3), ledger=ledger, seed=0)
+    whole = division.grant(Ask(share=0.5, of="whole"), t=2, roster=roster(3), ledger=ledger, seed=0)
+    assert [first.epsilon, second.epsilon, whole.epsilon] == [500_000, 250_000, 250_000]
+    assert first.reporters.tolist() == [0, 1, 2]
+
+
+def test_nobody_present_costs_nothing():
+    ledger = RoundLedger(epsilon=EPSILON, gap=4)
+    grant = Budget().grant(Ask(share=1.0), t=0, roster=roster(0), ledger=ledger, seed=0)
+    assert grant.epsilon == 0
+    assert ledger.remaining(0) == EPSILON
+
+
+@given(st.integers(0, 200), st.floats(0, 1), st.integers(0, 9))
+def test_population_division_draws_the_floor_of_the_share_of_the_available(n, share, seed):
+    ledger = UserLedger(epsilon=EPSILON, gap=4)
+    grant = Population().grant(Ask(share=share), t=0, roster=roster(n), ledger=ledger, seed=seed)
+    assert grant.reporters.size == int(share * n + 1e-9)
+    assert np.unique(grant.reporters).size == grant.reporters.size
+    again = Population().grant(Ask(share=1.0), t=3, roster=roster(n), ledger=ledger, seed=seed)
+    assert set(again.reporters.tolist()) == set(range(n)) - set(grant.reporters.tolist())
+
+
+def test_a_draw_does_not_depend_on_the_order_of_the_roster():
+    forward, backward = roster(100), roster(100)
+    backward = Roster(
+        keys=forward.keys[::-1].copy(),
+        addresses=forward.addresses[::-1].copy(),
+        slots=forward.slots,
+    )
+    everyone = np.ones(100, np.bool_)
+    draws = [
+        UniformDraw().draw(who, everyone, share=0.3, t=5, gap=4, seed=1).tolist()
+        for who in (forward, backward)
+    ]
+    assert draws[0] == draws[1]
+    assert len(draws[0]) == 30
+
+
+def test_own_slots_come_round_every_gap():
+    who, everyone = roster(4, slots=7), np.ones(4, np.bool_)
+    times = [
+        t
+        for t in range(20)
+        if OwnSlot().draw(who, everyone, share=1.0, t=t, gap=5, seed=0).size == 4
+    ]
+    assert times == [7, 12, 17]
+
+
+def test_no_privacy_is_marked_on_its_grants():
+    ledger = NoPrivacy().open_ledger(epsilon=EPSILON, gap=4)
+    grant = NoPrivacy().grant(Ask(share=1.0), t=0, roster=roster(2), ledger=ledger, seed=0)
+    assert not grant.private

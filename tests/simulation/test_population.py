@@ -1,0 +1,161 @@
+"""Simulated devices: one state each, never a hint of where anybody went."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from retrasyn.data.trajectories import Trajectories
+from retrasyn.messages import Grant
+from retrasyn.reading import AUTHORS, SAFE
+from retrasyn.simulation.population import Population, stable_words
+from retrasyn.simulation.recording import Recording
+from retrasyn.simulation.run import _identities
+from retrasyn.space import Box, Grid, StateSpace
+from streams import BOX, recordings
+
+SIDE = 5
+GRID = Grid(Box(*BOX), SIDE)
+
+
+def devices(real, *, reading=SAFE, endpoints=True, everybody=False, seed=0):
+    return Population(
+        identities=_identities(real, reading.ledger),
+        states=StateSpace(GRID, endpoints=endpoints),
+        reading=reading,
+        gap=4,
+        seed=seed,
+        everybody_reports=everybody,
+    )
+
+
+def states_by_time(real, **keywords):
+    """Return, per timestamp, the state of every key on the roster as a tuple."""
+    population = devices(real, **keywords)
+    out = {}
+    for step in Recording.of(real, GRID).steps():
+        population.observe(step)
+        keys = population.roster().keys
+        grant = Grant(t=step.t, epsilon=1, reporters=keys)
+        numbers = population.states_of(grant).tolist()
+        names = [population.states.describe(n) if n >= 0 else None for n in numbers]
+        out[step.t] = dict(zip(keys.tolist(), names, strict=True))
+    return out
+
+
+def expected_states(real, jump):
+    """Return, per timestamp and key, the states the plain loop allows."""
+    keys = real.stream_ids if real.user_of_stream is None else real.user_of_stream
+    numbers = {key: k for k, key in enumerate(np.unique(keys).tolist())}
+    allowed: dict[int, dict[int, list]] = {t: {} for t in range(real.first_t, real.last_t + 1)}
+    cells = GRID.cells_of(real.x, real.y).tolist()
+    t = real.t.tolist()
+    for stream in range(real.n_streams):
+        rows = range(real.starts[stream], real.starts[stream + 1])
+        points = {t[row]: cells[row] for row in rows}
+        for when, states in naive.device_states(points, SIDE, jump).items():
+            if when in allowed:
+                allowed[when].setdefault(numbers[int(keys[stream])], []).extend(states)
+    return allowed
+
+
+@given(recordings(), st.sampled_from(["split", "clamp"]))
+def test_every_device_is_in_one_of_the_states_the_plain_loop_allows(real, jump):
+    found = states_by_time(real, reading=SAFE.answer(jump=jump))
+    allowed = expected_states(real, jump)
+    for t, states in allowed.items():
+        assert found[t].keys() == states.keys()
+        for key, choices in states.items():
+            kind, first, last = found[t][key]
+            name = (kind, first, last) if kind == "move" else (kind, first)
+            assert name in choices
+            assert len(choices) <= 2
+
+
+def test_a_clamped_jump_reports_the_neighbour_nearest_to_where_it_went():
+    real = Trajectories.from_columns(
+        traj_id=[1, 1, 1], t=[0, 1, 2], x=[0.1, 0.9, 0.9], y=[0.1, 0.5, 0.5]
+    )
+    found = states_by_time(real, reading=SAFE.answer(jump="clamp"))
+    assert found[1][0] == ("move", 0, 6)
+    assert found[2][0] == ("move", 14, 14)  # from the true cell, not the clamped one
+
+
+def test_two_states_at_once_are_settled_by_a_fair_coin():
+    real = Trajectories.from_columns(
+        traj_id=[1, 2], t=[0, 1], x=[0.1, 0.1], y=[0.1, 0.1], user_id=[5, 5]
+    )
+    kinds = [states_by_time(real, seed=seed)[1][0][0] for seed in range(2000)]
+    assert set(kinds) == {"enter", "quit"}
+    assert abs(kinds.count("enter") - 1000) < 5 * 500**0.5  # five standard deviations
+
+
+@given(recordings(), st.booleans())
+def test_who_reports_and_when_does_not_depend_on_where_anybody_is(real, endpoints):
+    elsewhere = Trajectories(
+        real.stream_ids,
+        real.begins,
+        real.starts,
+        np.full(real.n_points, 0.5),
+        np.full(real.n_points, 0.5),
+        real.user_of_stream,
+    )
+    pair = [devices(data, endpoints=endpoints) for data in (real, elsewhere)]
+    steps = [Recording.of(data, GRID).steps() for data in (real, elsewhere)]
+    for one, other in zip(*steps, strict=True):
+        pair[0].observe(one)
+        pair[1].observe(other)
+        rosters = [population.roster() for population in pair]
+        assert np.array_equal(rosters[0].keys, rosters[1].keys)
+        assert np.array_equal(rosters[0].slots, rosters[1].slots)
+        assert pair[0].size == pair[1].size
+
+
+def test_a_jump_without_endpoint_states_is_a_null_report():
+    real = Trajectories.from_columns(traj_id=[1, 1], t=[0, 1], x=[0.1, 0.9], y=[0.1, 0.9])
+    assert states_by_time(real, endpoints=False) == {0: {}, 1: {0: None}}
+
+
+def test_slots_lie_within_a_gap_of_entering():
+    real = Trajectories.from_columns(
+        traj_id=np.arange(400), t=np.zeros(400, int), x=np.full(400, 0.5), y=np.full(400, 0.5)
+    )
+    population = devices(real)
+    population.observe(Recording.of(real, GRID).step(0))
+    assert set(population.roster().slots.tolist()) == {0, 1, 2, 3}
+
+
+JUMPER = Trajectories.from_columns(
+    traj_id=[1, 1, 1, 2, 2, 2],
+    t=[0, 1, 2, 0, 1, 2],
+    x=[0.1, 0.9, 0.9, 0.1, 0.1, 0.1],
+    y=[0.1, 0.9, 0.9, 0.1, 0.1, 0.1],
+)
+
+
+def test_the_authors_let_a_jump_quit_and_then_enter_beside_its_move():
+    found = states_by_time(JUMPER, reading=AUTHORS, everybody=True)
+    assert found[1][0] == ("quit", 0, 0)
+    assert found[2] == {0: ("move", 24, 24), 1: ("move", 0, 0), 2: ("enter", 24, 24)}
+
+
+def test_the_authors_never_draw_a_jumper_again():
+    found = states_by_time(JUMPER, reading=AUTHORS)
+    assert found[1].keys() == {0, 1}
+    assert found[2].keys() == {1}
+
+
+@pytest.mark.parametrize(("reading", "size"), [(SAFE, [2, 2, 2]), (AUTHORS, [2, 2, 3])])
+def test_the_size_target_follows_the_reading(reading, size):
+    population = devices(JUMPER, reading=reading)
+    sizes = []
+    for step in Recording.of(JUMPER, GRID).steps():
+        population.observe(step)
+        sizes.append(population.size)
+    assert sizes == size
+
+
+def test_text_and_numbers_have_stable_words():
+    assert stable_words(["a", "b"]).tolist() == stable_words(["a", "b"]).tolist()
+    assert len(set(stable_words(["a", "b", "c"]).tolist())) == 3

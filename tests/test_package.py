@@ -1,0 +1,72 @@
+"""The package as a whole: names, imports, forbidden things."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import retrasyn
+
+SOURCE = Path(retrasyn.__file__).parent
+HEAVY = ("numpy", "numba", "pyarrow", "typer", "rich", "matplotlib")
+
+
+@pytest.mark.parametrize("name", retrasyn.__all__)
+def test_every_public_name_exists_and_is_documented(name):
+    value = getattr(retrasyn, name)
+    assert isinstance(value, str) or getattr(value, "__doc__", None)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = retrasyn.nonsense
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    program = f"import sys, retrasyn; print([m for m in {HEAVY!r} if m in sys.modules])"
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: p.stem)
+def test_no_module_imports_pickle_or_runs_text(path):
+    tree = ast.parse(path.read_text())
+    names = {
+        alias.name.split(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    } | {
+        (node.module or "").split(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+    }
+    assert not names & {"pickle", "dill", "joblib", "shelve", "marshal"}
+    calls = {
+        node.func.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert not calls & {"eval", "exec"}
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: p.stem)
+def test_every_module_says_what_it_is(path):
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+def test_only_kernels_import_numba():
+    importers = {
+        str(path.relative_to(SOURCE))
+        for path in SOURCE.rglob("*.py")
+        if any(
+            line.startswith(("import numba", "from numba"))
+            for line in path.read_text().splitlines()
+        )
+    }
+    strangers = {name for name in importers if not name.endswith("kernels.py")}
+    assert strangers == {"synthesis/workers.py"}  # asks how many threads there may be
