@@ -1,0 +1,91 @@
+"""The curator by itself: one call per timestamp, all memory in one state."""
+
+import numpy as np
+import pytest
+
+from retrasyn import METHODS, Box, Curator, Grid, Roster
+from retrasyn.curator import micro_nats
+from retrasyn.errors import SettingError
+from retrasyn.messages import Aggregate
+from retrasyn.oracles import OUE
+
+GRID = Grid(Box(0, 0, 1, 1), 3)
+
+
+def roster(n):
+    keys = np.arange(n)
+    return Roster(keys=keys, addresses=keys.astype(np.uint64), slots=np.zeros(n, np.int64))
+
+
+def answer(curator):
+    """Return a collect function that perturbs invented states."""
+
+    def collect(grant, lane):
+        n_states = curator.states.n_states
+        states = (grant.reporters * 7 % n_states).astype(np.int32)
+        if not grant.private:
+            return Aggregate(counts=np.bincount(states, minlength=n_states), n=states.size)
+        oracle = OUE(grant.epsilon)
+        packed = oracle.perturb(
+            states, grant.reporters.astype(np.uint64), key=grant.t, n_states=n_states
+        )
+        return oracle.aggregate(packed, n_states=n_states)
+
+    return collect
+
+
+def run(curator, times):
+    return [
+        curator.step(t, size=20 + t % 3, roster=roster(60), collect=answer(curator)) for t in times
+    ]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_saved_and_restored_state_goes_on_alike(name):
+    one = Curator(GRID, name, window=4, seed=1)
+    run(one, range(10))
+    other = Curator(GRID, name, window=4, seed=1)
+    other.state.load_arrays(one.state.to_arrays())
+    for ours, theirs in zip(run(one, range(10, 25)), run(other, range(10, 25)), strict=True):
+        assert ours.ids.tobytes() == theirs.ids.tobytes()
+        assert ours.x.tobytes() == theirs.x.tobytes()
+        assert (ours.n_reports, ours.epsilon_t) == (theirs.n_reports, theirs.epsilon_t)
+
+
+def test_a_fresh_state_survives_saving():
+    one, other = Curator(GRID), Curator(GRID)
+    other.state.load_arrays(one.state.to_arrays())
+    assert other.state.t is None
+    assert other.state.memory.released is None
+
+
+def test_timestamps_come_one_after_the_other():
+    curator = Curator(GRID)
+    run(curator, [5])
+    with pytest.raises(SettingError, match="timestamp 7 follows 5"):
+        run(curator, [7])
+
+
+def test_reporters_who_stay_silent_are_charged_all_the_same():
+    curator = Curator(GRID, "sample-p", window=3)
+    nothing = Aggregate(counts=np.zeros(curator.states.n_states, np.int64), n=0)
+    release = curator.step(0, size=5, roster=roster(9), collect=lambda grant, lane: nothing)
+    assert release.n_reports == 9
+    assert not curator.state.ledger.available(3, np.arange(9)).any()
+    assert curator.state.memory.released is None
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), 1e-9, 41])
+def test_budgets_without_sense_are_refused(epsilon):
+    with pytest.raises(SettingError, match="epsilon="):
+        micro_nats(epsilon)
+
+
+@pytest.mark.parametrize(("epsilon", "micro"), [(1, 1_000_000), (0.1, 100_000), (2.3, 2_300_000)])
+def test_budgets_are_whole_micro_nats(epsilon, micro):
+    assert micro_nats(epsilon) == micro
+
+
+def test_a_window_of_nothing_is_refused():
+    with pytest.raises(SettingError, match="window=0"):
+        Curator(GRID, window=0)
