@@ -8,7 +8,6 @@ import sys
 import warnings
 from typing import Any
 
-import click
 import typer
 
 from retrasyn.cli.demo import demo
@@ -22,12 +21,12 @@ app = typer.Typer(
     help="Private synthetic trajectory streams, in real time.",
     add_completion=False,
     pretty_exceptions_enable=False,
-    no_args_is_help=True,
 )
 
 
 @app.callback(invoke_without_command=True)
 def _root(
+    context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
 ) -> None:
     """Private synthetic trajectory streams, in real time."""
@@ -36,12 +35,17 @@ def _root(
 
         print(f"retrasyn {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 app.command()(synthesize)
 app.command()(stream)
 app.command()(methods)
 app.command()(demo)
+
+# What typer raises for a wrong flag, whichever copy of click it brings along.
+_UsageError: Any = typer.BadParameter.__base__
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -53,12 +57,10 @@ def main(arguments: list[str] | None = None) -> None:
         )
     except RetraSynError as error:
         sys.exit(_complain(str(error)))
-    except click.UsageError as error:
+    except _UsageError as error:
         where = error.ctx.command_path if error.ctx else "retrasyn"
-        sys.exit(_complain(f"{error.format_message()} See {where} --help"))
-    except click.ClickException as error:
-        sys.exit(_complain(error.format_message()))
-    except (click.Abort, KeyboardInterrupt):
+        sys.exit(_complain(f"{error.format_message().rstrip(".")}; see {where} --help"))
+    except (typer.Abort, KeyboardInterrupt):
         sys.stderr.write("interrupted\n")
         sys.exit(130)
     except BrokenPipeError:

@@ -12,20 +12,20 @@ Side = Annotated[int, typer.Option("--grid", help="Side K of the grid, 1 to 64."
 MethodName = Annotated[str, typer.Option("--method", help="See: retrasyn methods")]
 Unit = Annotated[
     Literal["position", "transition"] | None,
-    typer.Option(help="What a window protects. [default: position]", show_default=False),
+    typer.Option(help="What a window protects. (default: position)", show_default=False),
 ]
 LedgerKey = Annotated[
     Literal["user", "stream"] | None,
-    typer.Option("--ledger", help="Whose spending is counted. [default: user]", show_default=False),
+    typer.Option("--ledger", help="Whose spending is counted. (default: user)", show_default=False),
 ]
 Jump = Annotated[
     Literal["clamp", "split"] | None,
-    typer.Option(help="A step beyond the neighbours. [default: split]", show_default=False),
+    typer.Option(help="A step beyond the neighbours. (default: split)", show_default=False),
 ]
 LengthScale = Annotated[
     str | None,
     typer.Option(
-        help="released, data (with --faithful), or a public number. [default: released]",
+        help="released, data (with --faithful), or a public number. (default: released)",
         show_default=False,
     ),
 ]
