@@ -20,7 +20,7 @@ def invent_taxis(path: Path) -> None:
     """Write taxi, seconds, longitude, latitude: 300 taxis, a fix every five minutes, some lost."""
     random = np.random.default_rng(7)
     places = np.cumsum(random.normal(0, 0.006, (300, 144, 2)), axis=1)  # from the middle
-    places = np.clip(places + [116.37, 39.92], BOX[:2], BOX[2:])
+    places = np.clip(np.add(places, (116.37, 39.92)), BOX[:2], BOX[2:])
     taxi, fix = np.nonzero(random.binomial(1, 0.8, (300, 144)))
     columns = [taxi, fix * 300, places[taxi, fix, 0], places[taxi, fix, 1]]
     names = ["taxi", "seconds", "longitude", "latitude"]

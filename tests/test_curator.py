@@ -89,3 +89,9 @@ def test_budgets_are_whole_micro_nats(epsilon, micro):
 def test_a_window_of_nothing_is_refused():
     with pytest.raises(SettingError, match="window=0"):
         Curator(GRID, window=0)
+
+
+def test_a_negative_ledger_key_is_refused():
+    who = Roster(keys=np.array([-1]), addresses=np.zeros(1, np.uint64), slots=np.zeros(1, np.int64))
+    with pytest.raises(SettingError, match="negative"):
+        Curator(GRID).step(0, size=1, roster=who, collect=None)

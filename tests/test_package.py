@@ -70,3 +70,14 @@ def test_only_kernels_import_numba():
     }
     strangers = {name for name in importers if not name.endswith("kernels.py")}
     assert strangers == {"synthesis/workers.py"}  # asks how many threads there may be
+
+
+@pytest.mark.parametrize(
+    "module", ["randomness.addresses", "oracles.threshold", "messages", "errors"]
+)
+def test_what_a_device_needs_loads_nothing_beyond_the_standard_library(module):
+    program = f"import sys, retrasyn.{module}; print([m for m in {HEAVY!r} if m in sys.modules])"
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "[]"

@@ -82,7 +82,7 @@ class CuratorState:
             "memory_released": empty if memory.released is None else memory.released,
             "memory_history": np.array(memory.history),
             "memory_significant": np.array(memory.significant, np.float64),
-            "memory_collections": np.array([memory.n_collections], np.int64),
+            "memory_collections": np.array([memory.n_collections, memory.last_t], np.int64),
             "life_masses": np.array([life.going_on, life.quitting], np.float64),
             "life_started": np.array([life.started]),
             "life_enter": empty if life.enter is None else life.enter,
@@ -113,6 +113,7 @@ class CuratorState:
             history=deque(list(arrays["memory_history"]), maxlen=MEMORY),
             significant=deque(arrays["memory_significant"].tolist(), maxlen=MEMORY),
             n_collections=int(arrays["memory_collections"][0]),
+            last_t=int(arrays["memory_collections"][1]),
         )
         self.lifecycle = LifecycleMemory(
             going_on=float(arrays["life_masses"][0]),
@@ -169,6 +170,8 @@ class Curator:
 
     def step(self, t: int, *, size: int, roster: Roster, collect: Collect | None) -> Release:
         """Collect, update, and extend the synthetic stream by timestamp t."""
+        if roster.keys.min(initial=0) < 0:
+            raise SettingError("ledger keys are numbers from 0 on; the roster has a negative one")
         granted: list[Grant] = []
 
         def answer(ask: Ask) -> Estimate | None:
@@ -216,7 +219,7 @@ class Curator:
     def end(self, t: int, outcome: Outcome, *, size: int, granted: list[Grant]) -> Release:
         """Update the model and extend the synthetic stream."""
         state = self.state
-        state.memory.remember(outcome)
+        state.memory.remember(outcome, t)
         if outcome.released is not None:
             going_on, quitting = masses(outcome.released, self.states)
             state.lifecycle.going_on += going_on

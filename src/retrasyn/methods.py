@@ -41,7 +41,7 @@ def _rows() -> Iterable[Method]:
     users, budget = Population(), Budget()
     yield Method("retrasyn-p", "the paper's method, dividing the users", users, adaptive)
     yield Method("retrasyn-b", "the paper's method, dividing epsilon", budget, adaptive)
-    yield Method("uniform-p", "one in w+1 of the available users each time", users, uniform)
+    yield Method("uniform-p", "the same share of the available users each time", users, uniform)
     yield Method("uniform-b", "the same part of epsilon each time", budget, uniform)
     yield Method("sample-p", "everybody once per window, nobody between", users, sample)
     yield Method("sample-b", "all of epsilon once per window, nothing between", budget, sample)
@@ -100,12 +100,15 @@ def configure(
             renewed = dataclasses.replace(portion, **{name: value})
             mechanism = dataclasses.replace(whole, portion=renewed)
             method = dataclasses.replace(method, mechanism=mechanism)
+        elif name == "length_scale":
+            reading = reading.answer(length_scale=reading.parse_length_scale(text))
         elif name in _fields(reading):
             now = getattr(reading, name)
             answer = text if isinstance(now, str) else _number(given, text, now)
             reading = reading.answer(**{name: answer})
         else:
-            known = sorted([*ALIASES, *_fields(portion), *_fields(reading)])
+            letters = [letter for letter, word in ALIASES.items() if word in _fields(portion)]
+            known = sorted([*letters, *_fields(portion), *_fields(reading)])
             raise SettingError(f"{method.name} has no setting {given!r}; it has {', '.join(known)}")
     return method, reading
 

@@ -58,6 +58,18 @@ class Reading:
         if self.warm_up < 1:
             raise SettingError(f"warm_up {self.warm_up} is below 1: the model must start somewhere")
 
+    @staticmethod
+    def parse_length_scale(text: str) -> str | float:
+        """Read a word or a number."""
+        if text in ("released", "data"):
+            return text
+        try:
+            return float(text)
+        except ValueError:
+            raise SettingError(
+                f"length scale {text!r} is neither released, data nor a number"
+            ) from None
+
     def gap(self, window: int) -> int:
         """Return how many timestamps must pass between two full-budget reports of one key."""
         return window + 1 if self.unit == "position" else window

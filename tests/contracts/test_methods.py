@@ -10,6 +10,8 @@ from retrasyn.errors import SettingError
 from retrasyn.methods import configure, find_method
 from retrasyn.reading import SAFE
 from retrasyn.simulation.city import CITY_BOX, demo_city
+from retrasyn.simulation.live import Live
+from retrasyn.simulation.plan import Plan
 from retrasyn.space import Box, Grid, StateSpace
 from retrasyn.synthesis.lifecycle import Immortal
 from streams import BOX, recordings, sizes
@@ -178,3 +180,22 @@ def test_every_reading_runs_and_makes_a_difference(answer, city):
     other = synthesize(city, box=CITY_BOX, window=10, settings=answer)
     check_shape(other.synthetic, Grid(CITY_BOX, 6))
     assert columns(usual.synthetic) != columns(other.synthetic)
+
+
+@pytest.mark.parametrize("name", ["retrasyn-b", "uniform-b"])
+def test_a_jump_as_the_authors_read_it_is_never_declared_per_person(name, city):
+    with pytest.raises(SettingError, match="may report twice"):
+        synthesize(city, name, box=CITY_BOX, settings={"jump": "authors"})
+
+
+@pytest.mark.parametrize("name", ["retrasyn-p", "retrasyn-b", "allupdate-p"])
+def test_adaptive_methods_do_not_fall_silent_for_ever(name):
+    still = demo_city(n_users=3000, n_timestamps=120, seed=1)
+    times = []
+    curator_steps = Live.start(Plan.of(name), Grid(CITY_BOX, 1), epsilon=1, window=10)
+    t, traj_id, user_id = still.t, still.traj_id, still.user_id
+    for now in range(120):
+        rows = t == now
+        columns_now = [column[rows].tolist() for column in (traj_id, still.x, still.y, user_id)]
+        times += [r.t for r in curator_steps.step(now, *columns_now) if r.n_reports]
+    assert max(np.diff([*times, 120])) <= 11

@@ -62,8 +62,11 @@ def test_the_first_two_collections_ask_for_one_part_in_w():
     assert Adaptive().ask(view_of([np.ones(4)], [0.0])).share == pytest.approx(1 / 20)
 
 
-def test_a_stream_that_does_not_change_is_not_asked():
-    assert Adaptive().ask(view_of([np.ones(4)] * 3, [0.0] * 3)) is None
+def test_a_stream_that_does_not_change_is_asked_again_after_a_window():
+    calm = view_of([np.ones(4)] * 3, [0.0] * 3, t=20)
+    assert Adaptive().ask(calm) is None
+    silent = view_of([np.ones(4)] * 3, [0.0] * 3, t=21)
+    assert Adaptive().ask(silent).share == pytest.approx(1 / 20)
 
 
 def test_uniform_asks_for_one_part_in_gap():
@@ -108,7 +111,7 @@ def test_an_empty_night_does_not_freeze_the_portion():
 
     for t, n in enumerate([9] * 6 + [0] * 30 + [9] * 3):
         view = View(t=t, first_t=0, window=20, reading=SAFE, memory=memory)
-        memory.remember(drive(mechanism.dialogue(view), lambda ask, n=n: collect(ask, n)))
+        memory.remember(drive(mechanism.dialogue(view), lambda ask, n=n: collect(ask, n)), t)
     assert len(shares) == 39
     assert min(shares) > 0
     assert memory.n_collections == 9

@@ -59,7 +59,8 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(_complain(str(error)))
     except _UsageError as error:
         where = error.ctx.command_path if error.ctx else "retrasyn"
-        sys.exit(_complain(f"{error.format_message().rstrip(".")}; see {where} --help"))
+        message = error.format_message().rstrip(".")
+        sys.exit(_complain(f"{message}; see {where} --help"))
     except (typer.Abort, KeyboardInterrupt):
         sys.stderr.write("interrupted\n")
         sys.exit(130)

@@ -16,11 +16,12 @@ def demo(
     """Make a small city with a rush hour, synthesise it privately, draw both."""
     from retrasyn.data.writing_files import replacing, write
     from retrasyn.errors import OutputError
-    from retrasyn.report.density import draw_density
+    from retrasyn.report.density import draw_density, load_pyplot
     from retrasyn.simulation.city import CITY_BOX, demo_city
     from retrasyn.simulation.run import synthesize
     from retrasyn.space import Grid
 
+    load_pyplot()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

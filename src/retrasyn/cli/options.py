@@ -47,15 +47,10 @@ Seed = Annotated[
 
 
 def read_length_scale(text: str | None) -> str | float | None:
-    """Read a word or a number."""
-    if text is None or text in ("released", "data"):
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise SettingError(
-            f"--length-scale {text!r} is neither released, data nor a number"
-        ) from None
+    """Read a word or a number, if given."""
+    from retrasyn.reading import Reading
+
+    return None if text is None else Reading.parse_length_scale(text)
 
 
 def read_settings(pairs: list[str] | None) -> dict[str, str]:

@@ -49,7 +49,7 @@ def stream(
 
     Example: retrasyn stream --box 0,0,1,1 < positions.jsonl
     """
-    from retrasyn.data.writing_files import replacing
+    from retrasyn.data.writing_files import check_place, replacing
     from retrasyn.simulation.live import Live
     from retrasyn.simulation.plan import Plan
     from retrasyn.space import Box, Grid
@@ -69,10 +69,12 @@ def stream(
         Grid(Box.parse(box), grid),
         epsilon=epsilon,
         window=window,
-        seed=secrets.randbits(63) if number == "random" else number,
+        seed=secrets.randbits(128) if number == "random" else number,
         secret=number == "random",
         outside=outside,
     )
+    if receipt is not None:
+        check_place(receipt)
     if source is not None and not source.is_file():
         raise InputError(f"{source} does not exist; check the path")
     try:

@@ -258,6 +258,10 @@ def _whole_numbers(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return whole numbers; 3.0 is one, 3.5 is refused."""
     if array.dtype.kind == "i" or (array.dtype.kind == "u" and array.dtype.itemsize < 8):  # noqa: PLR2004
         return array
+    if array.dtype.kind in "mM":
+        raise InputError(
+            f"column {name} holds clock times; number the time steps 0, 1, 2, ... instead"
+        )
     numbers = _finite(name, array)
     odd = np.flatnonzero((numbers != np.floor(numbers)) | (np.abs(numbers) > 2**53))
     if odd.size:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -16,10 +17,10 @@ from retrasyn.data.reading_files import SUFFIXES
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import OutputError
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 _ROWS_AT_ONCE = 1 << 20
-_SCHEMA = pa.schema(
-    [("traj_id", pa.int64()), ("t", pa.int64()), ("x", pa.float64()), ("y", pa.float64())]
-)
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
@@ -27,6 +28,11 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
         raise OutputError(f"output {path} ends in {path.suffix or 'nothing'}; use .parquet or .csv")
+    return check_place(path)
+
+
+def check_place(path: Path) -> Path:
+    """Refuse a place where no file can be put."""
     if path.is_dir():
         raise OutputError(f"output {path} is a folder; name a file in it")
     if not path.parent.is_dir():
@@ -58,17 +64,30 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write(trajectories: Trajectories, path: str | os.PathLike[str]) -> None:
-    """Write ``traj_id, t, x, y`` sorted by (traj_id, t); the format follows the suffix."""
+    """Write ``traj_id, t, x, y`` and, where known, ``user_id``, sorted by (traj_id, t).
+
+    The format follows the suffix.
+    """
     path = check_writable(path)
-    is_csv = path.suffix.lower() == ".csv"
+    empty = _table(next(trajectories.blocks(1)), trajectories.labels).slice(0, 0)
     with replacing(path) as temporary, temporary.open("wb") as file:
-        # Coordinates are all different: a dictionary of them would only cost time.
-        writer = (
-            pa.csv.CSVWriter(file, _SCHEMA)
-            if is_csv
-            else pa.parquet.ParquetWriter(file, _SCHEMA, use_dictionary=["traj_id", "t"])
-        )
+        if path.suffix.lower() == ".csv":
+            writer = pa.csv.CSVWriter(file, empty.schema)
+        else:
+            # Coordinates are all different: a dictionary of them would only cost time.
+            coded = [name for name in empty.column_names if name not in {"x", "y"}]
+            writer = pa.parquet.ParquetWriter(file, empty.schema, use_dictionary=coded)
         with writer:
             for block in trajectories.blocks(_ROWS_AT_ONCE):
-                columns = [block.traj_id, block.t, block.x, block.y]
-                writer.write_table(pa.table([pa.array(c) for c in columns], schema=_SCHEMA))
+                writer.write_table(_table(block, trajectories.labels))
+
+
+def _table(block: Trajectories, labels: Mapping[str, npt.NDArray[Any]]) -> pa.Table:
+    """Return the rows of some streams, identifiers as the user wrote them."""
+    columns: dict[str, npt.NDArray[Any]] = {"traj_id": block.traj_id}
+    if block.user_id is not None:
+        columns["user_id"] = block.user_id
+    for name, texts in labels.items():
+        columns[name] = texts[columns[name]]
+    columns |= {"t": block.t, "x": block.x, "y": block.y}
+    return pa.table({name: pa.array(column) for name, column in columns.items()})

@@ -28,14 +28,16 @@ class Memory:
     history: deque[npt.NDArray[np.float64]] = field(default_factory=lambda: deque(maxlen=MEMORY))
     significant: deque[float] = field(default_factory=lambda: deque(maxlen=MEMORY))
     n_collections: int = 0
+    last_t: int = 0  # of the last collection
 
-    def remember(self, outcome: Outcome) -> None:
-        """Take in what a timestamp brought."""
+    def remember(self, outcome: Outcome, t: int) -> None:
+        """Take in what timestamp t brought."""
         self.released = outcome.released
         if outcome.fresh and outcome.released is not None:
             self.history.append(outcome.released)
             self.significant.append(outcome.n_significant / outcome.released.size)
             self.n_collections += 1
+            self.last_t = t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,11 @@ class View:
     def warming_up(self) -> bool:
         """Whether the model is still being started."""
         return self.memory.n_collections < self.reading.warm_up
+
+    @property
+    def silent(self) -> bool:
+        """Whether a whole window has passed without a report."""
+        return self.t - self.memory.last_t >= self.gap
 
 
 class Mechanism(Protocol):

@@ -38,8 +38,13 @@ class Adaptive:
             raise SettingError(f"p_max={self.max_portion} is outside 0..1, zero excluded")
 
     def ask(self, view: View) -> Ask | None:
-        """Ask for 1/w while warming up, then for p_t."""
-        share = 1.0 / view.window if view.warming_up else self.portion(view)
+        """Ask for 1/w while warming up, then for p_t.
+
+        A portion too small to draw anybody would be final: nothing is asked, so nothing changes,
+        so the deviation stays small. After a whole window of silence 1/w is asked for again.
+        """
+        starting = view.warming_up or view.silent
+        share = 1.0 / view.window if starting else self.portion(view)
         return Ask(share=share) if share > 0 else None
 
     def portion(self, view: View) -> float:

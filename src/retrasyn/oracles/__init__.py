@@ -1,5 +1,20 @@
-"""How one state is hidden among all, and how many such reports add up to frequencies."""
+"""How one state is hidden among all, and how many such reports add up to frequencies.
 
-from retrasyn.oracles.oue import OUE
+`threshold` needs nothing beyond the standard library, so nothing is imported here before it is
+asked for.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from retrasyn.oracles.oue import OUE
 
 __all__ = ["OUE"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "OUE":
+        raise AttributeError(f"module 'retrasyn.oracles' has no attribute {name!r}")
+    from retrasyn.oracles.oue import OUE  # noqa: PLC0415 - see above
+
+    return OUE

@@ -15,8 +15,8 @@ NOT_PROTECTED = (
     "two devices of one person",
 )
 SEEDED = (
-    "anything against a reader who knows the seed: the simulated noise can be drawn again from it; "
-    "keep the seed to yourself, or use --seed random"
+    "anything against a reader who knows the seed or tries all likely ones: the simulated noise "
+    "can be drawn again from it; before you publish, use --seed random"
 )
 
 
@@ -53,7 +53,8 @@ class Receipt:
     epsilon: float
     division: str
     worst_window: WorstWindows
-    within_guarantee: bool
+    within_guarantee: bool  # in the declared unit and ledger key
+    within_epsilon_per_person: bool  # per person and position, whatever was declared
     presence: str
     seed: int | None
     grid: int
@@ -62,7 +63,6 @@ class Receipt:
     length_scale: float | str
     length_scale_from_data: bool
     jump: str
-    n_jumps: int
     timestamps: int
     first_t: int
     last_t: int

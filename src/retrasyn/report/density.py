@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,16 +25,14 @@ def cell_counts(points: Trajectories, grid: Grid) -> npt.NDArray[np.int64]:
 
 
 def busy_moments(sizes: npt.NDArray[np.int64], n: int) -> list[int]:
-    """Choose n timestamps spread evenly over the time in which half the peak is present."""
+    """Choose n timestamps spread evenly over the time in which a quarter of the peak is present."""
     busy = np.flatnonzero(sizes * 4 >= sizes.max())
     picks = np.linspace(0, busy.size - 1, n).round().astype(int)
     return [int(busy[pick]) for pick in picks]
 
 
-def draw_density(
-    real: Trajectories, synthetic: Trajectories, grid: Grid, path: Path, *, title: str
-) -> None:
-    """Write a picture: a column per moment, real above synthetic, active users below."""
+def load_pyplot() -> Any:
+    """Return matplotlib's drawing module, or say what to type to have it."""
     try:
         import matplotlib as mpl  # noqa: PLC0415 - only pictures need it
 
@@ -42,6 +40,14 @@ def draw_density(
         from matplotlib import pyplot as plt  # noqa: PLC0415
     except ImportError:
         raise MissingExtra('matplotlib is not installed: pip install "retrasyn[report]"') from None
+    return plt
+
+
+def draw_density(
+    real: Trajectories, synthetic: Trajectories, grid: Grid, path: Path, *, title: str
+) -> None:
+    """Write a picture: a column per moment, real above synthetic, active users below."""
+    plt = load_pyplot()
     counts = {"real": cell_counts(real, grid), "synthetic": cell_counts(synthetic, grid)}
     sizes = counts["real"].sum(axis=1)
     moments = busy_moments(sizes, 5)

@@ -47,7 +47,8 @@ class Live:
     n_points_out: int = 0
     n_dropped: int = 0
     _streams: dict[Identifier, int] = field(default_factory=dict)
-    _users: dict[Identifier, int] = field(default_factory=dict)
+    _persons: dict[Identifier, int] = field(default_factory=dict)
+    _keys: dict[Identifier, int] = field(default_factory=dict)
     _user_of: dict[Identifier, Identifier] = field(default_factory=dict)
     _has_users: bool | None = None
 
@@ -158,13 +159,10 @@ class Live:
     def _open(self, stream: Identifier, user: Identifier) -> None:
         """Open a stream, and a person and a ledger key where they are new."""
         identities = self.simulation.population.identities
-        per_user = self.plan.reading.ledger == "user"
-        person = self._users.get(user)
-        new = person is None
-        person = len(self._users) if person is None else person
-        self._users[user] = person
-        if new or not per_user:
-            owner = user if per_user else stream
-            identities.add_keys(stable_words([owner]), np.array([person]))
-        key = person if per_user else identities.n_keys - 1
-        self._streams[stream] = int(identities.add_streams(np.array([key]))[0])
+        person = self._persons.setdefault(user, len(self._persons))
+        owner = user if self.plan.reading.ledger == "user" else stream
+        if owner not in self._keys:
+            keys = identities.add_keys(stable_words([owner]), np.array([person]))
+            self._keys[owner] = int(keys[0])
+        opened = identities.add_streams(np.array([self._keys[owner]]))
+        self._streams[stream] = int(opened[0])

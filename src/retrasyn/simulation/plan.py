@@ -58,6 +58,11 @@ class Plan:
                 "length scale 'data' is learnt from raw positions and breaks the guarantee; use "
                 "'released' or a public number (--faithful allows it, for reproduction only)"
             )
+        if reading.jump == "authors" and reading.ledger == "user":
+            raise SettingError(
+                "a jump read as the authors do may report twice, so the ledger cannot be the "
+                "user's; use --jump split or clamp, or --ledger stream"
+            )
         return cls(row, reading, faithful, dict(settings or {}))
 
     def simulation(
@@ -140,6 +145,7 @@ class Plan:
             division=curator.method.division.name,
             worst_window=WorstWindows(declared=declared, person_position=personal),
             within_guarantee=private and simulation.declared.worst <= curator.epsilon,
+            within_epsilon_per_person=private and simulation.personal.worst <= curator.epsilon,
             presence="depends on box" if n_points_dropped else "as recorded, treated as public",
             seed=seed,
             grid=curator.grid.side,
@@ -148,7 +154,6 @@ class Plan:
             length_scale="released" if scale is None else scale,
             length_scale_from_data=reading.length_scale == "data",
             jump=reading.jump,
-            n_jumps=simulation.population.n_jumps,
             timestamps=last_t - first_t + 1,
             first_t=first_t,
             last_t=last_t,
@@ -179,6 +184,8 @@ class Plan:
             own.append("the mean stream length: it was taken from the raw data")
         if dropped:
             own.append("crossing the edge of the box: points outside were dropped, which shows")
+        if self.reading.jump == "authors":
+            own.append("a jump: it shows in whether, or how often, its stream reports afterwards")
         if self.reading.unit == "transition":
             own.append("one position in each window of positions may be reported twice")
         if self.reading.ledger == "stream" and has_users:

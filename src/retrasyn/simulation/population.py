@@ -11,6 +11,7 @@ from retrasyn.growing import grown
 from retrasyn.messages import Grant, Roster
 from retrasyn.privacy.ledger import NEVER
 from retrasyn.randomness.addresses import address
+from retrasyn.randomness.kernels import words_at
 from retrasyn.reading import Reading
 from retrasyn.simulation import kernels
 from retrasyn.simulation.recording import Step
@@ -83,7 +84,6 @@ class Population:
     seed: int
     everybody_reports: bool  # budget division: decides what a jump in the authors' way does
     size: int = 0  # how many synthetic points the reading asks for now
-    n_jumps: int = 0
     _keys: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     _before: npt.NDArray[np.int32] = field(default_factory=lambda: _NO_STREAMS)
     _ghosts: npt.NDArray[np.int32] = field(default_factory=lambda: _NO_STREAMS)
@@ -138,14 +138,13 @@ class Population:
         )
         self._keys = keys[:n_keys]
         self._before = step.streams
-        self.n_jumps += n_jumps
         self.size = step.streams.size
         if self.reading.size_target == "active-and-quitting":
             self.size += n_quits + self._ghosts.size
         if self.reading.jump == "authors" and states.endpoints:
-            self._jump_as_authors(jumpers[:n_jumps])
+            self._jump_as_authors(step.t, jumpers[:n_jumps])
 
-    def _jump_as_authors(self, jumpers: npt.NDArray[np.int32]) -> None:
+    def _jump_as_authors(self, t: int, jumpers: npt.NDArray[np.int32]) -> None:
         """Let the jumps of the last timestamp enter now, beside their ordinary moves.
 
         The authors' program turns a jump into a quit at t and an enter at t + 1. Under budget
@@ -153,18 +152,19 @@ class Population:
         division the key is never drawn again.
         """
         if self.everybody_reports:
-            self._keys = np.concatenate([self._keys, self._open_ghost_keys()])
+            self._keys = np.concatenate([self._keys, self._open_ghost_keys(t)])
         else:
             self._keys = self._keys[~self._retired[self._keys]]
             self._retired[self.identities.key_of[jumpers]] = True
         self._ghosts = jumpers.copy()
         self._ghost_states = self.states.enters(self._last_cell[jumpers])
 
-    def _open_ghost_keys(self) -> npt.NDArray[np.int64]:
+    def _open_ghost_keys(self, t: int) -> npt.NDArray[np.int64]:
         """Open a ledger key for every stream said to enter now, in that state."""
         identities = self.identities
-        persons = identities.person_of[identities.key_of[self._ghosts]]
-        keys = identities.add_keys(np.zeros(self._ghosts.size, np.uint64), persons)
+        owners = identities.key_of[self._ghosts]
+        words = words_at(np.uint64(address(self.seed, t, "ghost")), identities.addresses[owners])
+        keys = identities.add_keys(words, identities.person_of[owners])
         self.make_room()
         self._state_of[keys] = self._ghost_states
         return keys

@@ -102,7 +102,7 @@ def synthesize(
     if seed != "random" and (isinstance(seed, str) or seed < 0):
         raise SettingError(f"seed={seed!r} must be a whole number from 0 on, or random")
     cells, inferred = _grid_for(real, grid, box)
-    secret = secrets.randbits(63) if seed == "random" else seed
+    secret = secrets.randbits(128) if seed == "random" else seed
     keeper = None
     if checkpoint is not None:
         configuration = {

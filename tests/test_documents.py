@@ -1,0 +1,213 @@
+"""The documents tell the truth: what they show runs, and what exists is mentioned."""
+
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import retrasyn
+from retrasyn.cli import app
+from retrasyn.methods import ALIASES
+from retrasyn.privacy.receipt import Receipt
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+GUIDES = [path for path in DOCUMENTS if path.name == "README.md" or path.parent != ROOT]
+PROSE = "\n".join(path.read_text() for path in GUIDES)
+SET_UP = ("make ", "pip ", "git ", "python -m venv ")  # they change the machine, not the data
+ENVIRONMENT = {
+    **os.environ,
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+}
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", path.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def python_blocks() -> Iterator[object]:
+    for path in GUIDES:
+        for number, code in enumerate(blocks(path, "python"), 1):
+            yield pytest.param(code, id=f"{name_of(path)}-{number}")
+
+
+def commands(path: Path) -> list[str]:
+    """Return what stands after each prompt, continued lines joined."""
+    text = "\n".join(blocks(path, "console")).replace("\\\n", " ")
+    return [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
+
+
+def options() -> Iterator[tuple[str, str]]:
+    root: Any = typer.main.get_command(app)
+    for command in [root, *root.commands.values()]:
+        for parameter in command.params:
+            for option in parameter.opts:
+                if option.startswith("-"):
+                    yield command.name or "", option
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors of a document's headings, as code hosts make them."""
+    headings = re.findall(r"^#+ +(.*)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def mentioned(word: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", PROSE) is not None
+
+
+@pytest.mark.parametrize("code", list(python_blocks()))
+def test_every_python_block_runs_as_it_stands(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "block", "exec"), {"__name__": "__main__"})  # noqa: S102 - our own text
+
+
+def test_the_readme_has_python_and_commands_to_run() -> None:
+    readme = ROOT / "README.md"
+    assert blocks(readme, "python")
+    assert commands(readme)[:2] == ["make demo", "make test"]
+
+
+@pytest.fixture(scope="module")
+def after_the_readme(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """Return the folder in which every command was run in order, and what went wrong."""
+    folder, faults = tmp_path_factory.mktemp("readme"), []
+    for command in commands(ROOT / "README.md"):
+        if command.startswith(SET_UP):
+            continue
+        done = subprocess.run(
+            ["sh", "-c", command],
+            cwd=folder,
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0 or "WARNING" in done.stderr:
+            faults.append(f"{command}\n{done.stderr}")
+    return folder, faults
+
+
+def test_every_command_of_the_readme_works_in_the_order_it_is_shown(
+    after_the_readme: tuple[Path, list[str]],
+) -> None:
+    _, faults = after_the_readme
+    assert not faults
+
+
+def test_the_demo_makes_the_files_the_readme_lists(
+    after_the_readme: tuple[Path, list[str]],
+) -> None:
+    folder, _ = after_the_readme
+    listed = re.findall(r"^\| `([\w.]+\.(?:png|parquet|json))` \|", PROSE, re.MULTILINE)
+    assert sorted(path.name for path in (folder / "demo-out").iterdir()) == sorted(listed)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=name_of)
+def test_every_example_runs_without_arguments(path: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", path],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    assert not list(tmp_path.iterdir()), "an example leaves nothing behind"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=name_of)
+def test_every_example_is_short_and_linked_from_the_readme(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 60
+    assert f"(examples/{path.name})" in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_every_relative_link_leads_somewhere(path: Path) -> None:
+    prose = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if re.match(r"[a-z]+:", link):
+            continue
+        target, _, anchor = link.partition("#")
+        goal = (path.parent / target).resolve() if target else path
+        assert goal.exists(), f"{link} does not exist"
+        assert goal.is_relative_to(ROOT), f"{link} leaves the project"
+        if anchor:
+            assert anchor in anchors(goal), f"{link}: no such heading"
+
+
+def test_every_guide_is_linked_from_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text()
+    for path in DOCUMENTS:
+        if path.name != "README.md":
+            assert f"({name_of(path)})" in readme, f"{name_of(path)} is not linked"
+
+
+@pytest.mark.parametrize("name", retrasyn.__all__)
+def test_every_public_name_is_mentioned(name: str) -> None:
+    assert mentioned(name)
+
+
+@pytest.mark.parametrize("name", list(retrasyn.METHODS))
+def test_every_method_is_mentioned(name: str) -> None:
+    assert f"`{name}`" in PROSE
+
+
+@pytest.mark.parametrize(("command", "option"), sorted(set(options())))
+def test_every_option_of_the_command_line_is_mentioned(command: str, option: str) -> None:
+    assert mentioned(option), f"{option} of {command}"
+
+
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(retrasyn.Reading)])
+def test_every_open_question_has_a_row_among_the_deviations(name: str) -> None:
+    rows = re.findall(r"^\| `(\w+)`", (ROOT / "docs/deviations.md").read_text(), re.MULTILINE)
+    assert rows.count(name) == 1
+
+
+def test_the_deviations_name_the_answers_of_both_readings() -> None:
+    text = (ROOT / "docs/deviations.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)`[^|]*(\|.*)$", text, re.MULTILINE))
+    for name, row in rows.items():
+        _, _, authors, ours, _, _ = row.split("|")
+        safe, faithful = getattr(retrasyn.SAFE, name), getattr(retrasyn.AUTHORS, name)
+        assert f"`{safe}`" in ours, name
+        if faithful != safe:
+            assert f"`{faithful}`" in authors, name
+
+
+@pytest.mark.parametrize(
+    "setting", sorted(set(re.findall(r"`--set ([a-z_]+=[\w.-]+)`", PROSE))), ids=str
+)
+def test_every_setting_the_documents_show_is_accepted(setting: str) -> None:
+    from retrasyn.simulation.plan import Plan
+
+    name, _, value = setting.partition("=")
+    plan = Plan.of("retrasyn-p", ledger="stream", settings={name: value})
+    assert plan.settings == {name: value}
+
+
+@pytest.mark.parametrize("name", [*ALIASES, *ALIASES.values()])
+def test_every_setting_of_the_paper_is_mentioned(name: str) -> None:
+    assert mentioned(name)
+
+
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Receipt)])
+def test_every_field_of_the_receipt_is_explained(name: str) -> None:
+    privacy = (ROOT / "docs/privacy.md").read_text()
+    table = privacy.partition("| field | says |")[2].partition("\n\n")[0]
+    assert re.search(rf"^\|[^|]*`{name}`[^|]*\|", table, re.MULTILINE)
