@@ -26,6 +26,7 @@ from retrasyn.synthesis.streams import Streams
 from retrasyn.synthesis.synthesizer import Synthesizer
 
 MAX_EPSILON = 40.0
+MAX_WINDOW = 1_000_000_000
 Collect = Callable[[Grant, str], Aggregate]
 """Answers a grant on a lane: the one door between the curator and the devices."""
 
@@ -48,9 +49,10 @@ def micro_nats(epsilon: float) -> int:
 
 def check_window(window: int) -> int:
     """Refuse a window that protects nothing."""
-    if window < 1:
+    if not 1 <= window <= MAX_WINDOW:
         raise SettingError(
-            f"window={window} must be at least 1 timestamp; 1 protects single events, 20 is usual"
+            f"window={window} must be at least 1 timestamp and at most {MAX_WINDOW:,}; "
+            "1 protects single events, 20 is usual"
         )
     return window
 

@@ -1,6 +1,6 @@
 """CSV and Parquet files in."""
 
-import datetime
+import datetime as dt
 
 import numpy as np
 import pyarrow as pa
@@ -326,13 +326,10 @@ def test_a_column_of_lists_is_refused(name, tmp_path):
 
 
 def test_a_column_of_clock_times_is_refused_with_a_way_out(tmp_path):
-    day = datetime.datetime(2008, 2, 2, 13, 30, tzinfo=datetime.UTC)
-    times = [day + datetime.timedelta(minutes=10 * t) for t in COLUMNS["t"]]
+    day = dt.datetime(2008, 2, 2, 13, 30, tzinfo=dt.UTC)
+    times = [day + dt.timedelta(minutes=10 * t) for t in COLUMNS["t"]]
 
-    refuse(
-        write_table(tmp_path / "in.parquet", {**COLUMNS, "t": times}),
-        *("column t", "number the time steps"),
-    )
+    refuse(write_table(tmp_path / "in.parquet", {**COLUMNS, "t": times}), "number the time steps")
 
 
 def test_text_that_is_not_utf_8_is_refused(tmp_path):

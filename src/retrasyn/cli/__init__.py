@@ -55,11 +55,13 @@ def main(arguments: list[str] | None = None) -> None:
         code = typer.main.get_command(app).main(
             args=arguments, prog_name="retrasyn", standalone_mode=False
         )
+        sys.stdout.flush()
     except RetraSynError as error:
         sys.exit(_complain(str(error)))
     except _UsageError as error:
         where = error.ctx.command_path if error.ctx else "retrasyn"
-        message = error.format_message().rstrip(".")
+        given = _given(error, sys.argv[1:] if arguments is None else arguments)
+        message = error.format_message().rstrip(".") + given
         sys.exit(_complain(f"{message}; see {where} --help"))
     except (typer.Abort, KeyboardInterrupt):
         sys.stderr.write("interrupted\n")
@@ -69,6 +71,15 @@ def main(arguments: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _given(error: Any, arguments: list[str]) -> str:
+    """Name the value of the option an error is about, where it does not name it itself."""
+    for option in getattr(getattr(error, "param", None), "opts", []):
+        if option in arguments[:-1]:
+            value = arguments[arguments.index(option) + 1]
+            return "" if value in error.format_message() else f" (given: {value})"
+    return ""
 
 
 def _complain(message: str) -> int:

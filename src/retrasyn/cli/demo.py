@@ -15,12 +15,14 @@ def demo(
 ) -> None:
     """Make a small city with a rush hour, synthesise it privately, draw both."""
     from retrasyn.data.writing_files import replacing, write
-    from retrasyn.errors import OutputError
+    from retrasyn.errors import OutputError, SettingError
     from retrasyn.report.density import draw_density, load_pyplot
     from retrasyn.simulation.city import CITY_BOX, demo_city
     from retrasyn.simulation.run import synthesize
     from retrasyn.space import Grid
 
+    if seed < 0:
+        raise SettingError(f"seed={seed} must be a whole number from 0 on")
     load_pyplot()
     try:
         out.mkdir(parents=True, exist_ok=True)

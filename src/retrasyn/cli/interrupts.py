@@ -54,5 +54,7 @@ def interruptible_progress(quiet: bool) -> Iterator[Callable[[int, int], None]]:
     try:
         with bar:
             yield progress
+        if asked:  # after the last timestamp, but before anything was written
+            raise KeyboardInterrupt
     finally:
         signal.signal(signal.SIGINT, before)

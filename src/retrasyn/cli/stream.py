@@ -75,13 +75,15 @@ def stream(
     )
     if receipt is not None:
         check_place(receipt)
-    if source is not None and not source.is_file():
-        raise InputError(f"{source} does not exist; check the path")
+    if source is not None and (source.is_dir() or not source.exists()):
+        what = "is a folder; name a file" if source.is_dir() else "does not exist; check the path"
+        raise InputError(f"{source} {what}")
     try:
         if source is None:
-            _pump(sys.stdin, "standard input", live)
+            incoming: Any = getattr(sys.stdin, "buffer", sys.stdin)
+            _pump(incoming, "standard input", live)
         else:
-            with source.open() as lines:
+            with source.open("rb") as lines:
                 _pump(lines, str(source), live)
     finally:
         if receipt is not None:
@@ -89,7 +91,7 @@ def stream(
                 temporary.write_text(live.receipt().to_json() + "\n")
 
 
-def _pump(lines: IO[str], name: str, live: Live) -> None:
+def _pump(lines: IO[bytes], name: str, live: Live) -> None:
     """Answer every line with the releases it brings."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -104,28 +106,42 @@ def _pump(lines: IO[str], name: str, live: Live) -> None:
             sys.stdout.flush()
 
 
-def _parse(line: str) -> dict[str, Any]:
+def _parse(line: bytes) -> dict[str, Any]:
     """Read one timestamp, refusing what is not one."""
     try:
         message = json.loads(line)
-    except ValueError as error:
+    except UnicodeDecodeError:
+        raise InputError("not JSON (not UTF-8 text)") from None
+    except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON ({error})") from None
     if not isinstance(message, dict) or not _KEYS - {"user_id"} <= message.keys():
         raise InputError('needs "t", "traj_id", "x" and "y"')
     message = {key: value for key, value in message.items() if key in _KEYS}
     if type(message["t"]) is not int:
         raise InputError(f"t={message['t']!r} is not a whole number")
-    for key, kinds in (
-        ("traj_id", (int, str)),
-        ("user_id", (int, str)),
-        ("x", (int, float)),
-        ("y", (int, float)),
-    ):
-        values = message.get(key, [])
-        if not isinstance(values, list) or not all(type(value) in kinds for value in values):
-            what = "numbers" if float in kinds else "whole numbers or text"
-            raise InputError(f"{key} must be a list of {what}")
+    for key in ("traj_id", "user_id"):
+        _check_identifiers(key, message.get(key, []))
+    for key in ("x", "y"):
+        values = message[key]
+        if not isinstance(values, list) or not all(type(v) in (int, float) for v in values):
+            raise InputError(f"{key} must be a list of numbers")
+        if not all(abs(v) <= sys.float_info.max for v in values):
+            raise InputError(f"{key} must hold finite numbers")
     return message
+
+
+def _check_identifiers(key: str, values: Any) -> None:
+    """Refuse what cannot name anybody."""
+    if not isinstance(values, list) or not all(type(v) in (int, str) for v in values):
+        raise InputError(f"{key} must be a list of whole numbers or text")
+    for value in values:
+        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+            raise InputError(f"{key} {value} is beyond 64 bits; use text")
+        if isinstance(value, str) and not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise InputError(f"{key} {value!r} is not text that can be written") from None
 
 
 def _format(release: Release) -> str:

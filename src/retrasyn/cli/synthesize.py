@@ -49,7 +49,7 @@ def synthesize(
     """
     from retrasyn.curator import check_window, micro_nats
     from retrasyn.data.reading_files import read
-    from retrasyn.data.writing_files import check_writable, replacing, write
+    from retrasyn.data.writing_files import check_place, check_writable, replacing, write
     from retrasyn.errors import SettingError
     from retrasyn.simulation import checkpoint as checkpoints
     from retrasyn.simulation import run
@@ -71,7 +71,9 @@ def synthesize(
     extent = Box.parse(box) if box is not None else None
     Grid(extent or Box(0, 0, 1, 1), grid)
     number = options.read_seed(seed)
+    receipt_path = out.with_name(f"{out.name}.receipt.json")
     check_writable(out)
+    check_place(receipt_path)
     if resume and checkpoint is None:
         raise SettingError("--resume needs --checkpoint DIR, the folder to go on from")
     real = read(source)
@@ -101,7 +103,6 @@ def synthesize(
             )
             sys.stderr.write(f"stopped: {kept}\n")
             raise
-    receipt_path = out.with_name(f"{out.name}.receipt.json")
     with replacing(receipt_path) as temporary:
         temporary.write_text(receipt.to_json() + "\n")
         write(synthetic, out)

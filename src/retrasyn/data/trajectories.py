@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MAX_SPAN = 10_000_000
 """Most timestamps a file may span: beyond it, raw clock times were surely meant to be binned."""
+MAX_TIME = 2_000_000_000
+"""Largest number a timestamp may have: streams count time in 32 bits."""
 _BLOCK = 1 << 18  # rows looked at together, so that what is computed of them stays in the cache
 
 
@@ -69,6 +71,7 @@ class Trajectories:
                 raise InputError(f"column {name} has shape {column.shape}, column t ({n_points},)")
         if n_points == 0:
             raise InputError("there are no rows: nothing to synthesise from")
+        _refuse_clock_times(columns["t"])
         notes: tuple[str, ...] = ()
         scan = _scan(columns["traj_id"], columns["t"])
         if scan is None:
@@ -164,17 +167,11 @@ class Trajectories:
         return str(identifier) if labels is None else str(labels[identifier])
 
     def _refuse_faults(self, scan: _Scan, traj_id: npt.NDArray[Any], t: npt.NDArray[Any]) -> None:
-        """Refuse points given twice, gaps inside a stream and clock times."""
+        """Refuse points given twice and gaps inside a stream."""
         if scan.twice is not None:
             name = self.name("traj_id", int(traj_id[scan.twice]))
             raise InputError(
                 f"traj_id {name} has two points at t={t[scan.twice]}; keep one row per (traj_id, t)"
-            )
-        span = int(t.max()) - int(t.min()) + 1
-        if span > MAX_SPAN:
-            raise InputError(
-                f"timestamps span {span:,} steps, more than {MAX_SPAN:,}; number the time steps "
-                "0, 1, 2, ... (one per collection round) instead of using clock times"
             )
         if scan.gap is not None:
             name = self.name("traj_id", int(traj_id[scan.gap]))
@@ -209,6 +206,22 @@ class Trajectories:
                 f"t={begins[at]}; keep one row per (user_id, t)"
             )
         return users
+
+
+def _refuse_clock_times(t: npt.NDArray[Any]) -> None:
+    """Refuse timestamps that are surely seconds or milliseconds of a clock."""
+    first, last = int(t.min()), int(t.max())
+    for extreme in (first, last):
+        if abs(extreme) > MAX_TIME:
+            raise InputError(
+                f"t={extreme} is beyond {MAX_TIME:,}; number the time steps 0, 1, 2, ... "
+                "(one per collection round) instead of using clock times"
+            )
+    if last - first + 1 > MAX_SPAN:
+        raise InputError(
+            f"timestamps span {last - first + 1:,} steps, more than {MAX_SPAN:,}; number the time "
+            "steps 0, 1, 2, ... (one per collection round) instead of using clock times"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,20 +261,33 @@ def _identifiers(
 ) -> npt.NDArray[Any]:
     """Return whole-number identifiers; text is coded in sorted order and kept as labels."""
     array = np.asarray(values)
-    if array.dtype.kind in "OUST":
-        labels[name], codes = np.unique(array.astype(str), return_inverse=True)
-        return codes
-    return _whole_numbers(name, array)
+    if array.dtype.kind not in "OUST":
+        return _whole_numbers(name, array)
+    for row, value in enumerate(array.tolist()):
+        if not isinstance(value, str) or not value:
+            raise InputError(
+                f"column {name} holds {value!r} in row {row + 1} among text; "
+                "remove this row or fill it in"
+            )
+    labels[name], codes = np.unique(array.astype(str), return_inverse=True)
+    return codes
 
 
 def _whole_numbers(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return whole numbers; 3.0 is one, 3.5 is refused."""
-    if array.dtype.kind == "i" or (array.dtype.kind == "u" and array.dtype.itemsize < 8):  # noqa: PLR2004
-        return array
     if array.dtype.kind in "mM":
         raise InputError(
             f"column {name} holds clock times; number the time steps 0, 1, 2, ... instead"
         )
+    if array.dtype.kind in "iu":
+        if array.dtype.itemsize == 8 and array.dtype.kind == "u" and array.size:  # noqa: PLR2004
+            row = int(array.argmax())
+            if int(array[row]) >= 1 << 63:
+                raise InputError(
+                    f"column {name} holds {array[row]} in row {row + 1}; "
+                    "the largest number is 2^63 - 1"
+                )
+        return array
     numbers = _finite(name, array)
     odd = np.flatnonzero((numbers != np.floor(numbers)) | (np.abs(numbers) > 2**53))
     if odd.size:
@@ -273,11 +299,14 @@ def _whole_numbers(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _finite(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return floats; NaN and infinity are refused with their place."""
+    """Return floats; NaN, infinity and words are refused with their place."""
+    array = np.asarray(values)
     try:
-        numbers = np.ascontiguousarray(values, np.float64)
+        if array.dtype.kind in "USOTmM":
+            raise ValueError  # noqa: TRY301 - text that looks like numbers is refused, too
+        numbers = np.ascontiguousarray(array, np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"column {name} does not hold numbers") from None
+        raise InputError(_describe_word(name, array)) from None
     finite = np.isfinite(numbers)
     if not finite.all():
         bad = np.flatnonzero(~finite)
@@ -286,3 +315,13 @@ def _finite(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
             "remove these rows or fill them in"
         )
     return numbers
+
+
+def _describe_word(name: str, array: npt.NDArray[Any]) -> str:
+    """Name the first value that is no number."""
+    for row, value in enumerate(array.ravel().tolist()):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return f"column {name} holds {value!r} in row {row + 1}; numbers are needed"
+    return f"column {name} holds numbers written as text; write them without quotation marks"

@@ -32,14 +32,23 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 
 
 def check_place(path: Path) -> Path:
-    """Refuse a place where no file can be put."""
-    if path.is_dir():
-        raise OutputError(f"output {path} is a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise OutputError(f"output folder {path.parent} does not exist; create it first")
-    if not os.access(path.parent, os.W_OK):
-        raise OutputError(f"output folder {path.parent} cannot be written; choose another")
-    return path
+    """Refuse a place where no file can be put; tries it, since only that tells for sure."""
+    try:
+        if path.is_dir():
+            raise OutputError(f"output {path} is a folder; name a file in it")
+        if not path.parent.is_dir():
+            what = (
+                "is not a folder; choose another place"
+                if path.parent.exists()
+                else "does not exist; create it first"
+            )
+            raise OutputError(f"output folder {path.parent} {what}")
+        with tempfile.TemporaryFile(prefix=f".{path.name}.", dir=path.parent):
+            return path
+    except OSError as error:
+        raise OutputError(
+            f"{path} cannot be written ({error.strerror}); choose another place"
+        ) from None
 
 
 @contextlib.contextmanager

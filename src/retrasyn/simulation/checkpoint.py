@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import time
-import zipfile
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -75,8 +74,9 @@ class Checkpoint:
                 f"checkpoint folder {path} holds an unfinished run; "
                 "go on with it by --resume, or name another folder"
             )
-        keeper._check(keeper._header()["configuration"])
-        keeper.secret = int(keeper._header()["secret"])
+        header = keeper._header()
+        keeper._check(header["configuration"])
+        keeper.secret = header["secret"]
         return keeper
 
     @property
@@ -119,24 +119,28 @@ class Checkpoint:
     def load(self, simulation: Simulation, collected: Collected) -> None:
         """Bring a run back to where it was saved."""
         arrays = _load_arrays(self._state)
-        try:
-            simulation.curator.state.load_arrays(arrays)
-            _unpack_replay("declared", simulation.declared, arrays)
-            _unpack_replay("personal", simulation.personal, arrays)
-            self.n_parts = int(self._header()["n_parts"])
-            for number in range(self.n_parts):
-                collected.snapshots += _unpack_snapshots(_load_arrays(self._part(number)))
-        except (KeyError, ValueError, IndexError, TypeError):
-            raise _damaged(self._state) from None
+        _check_seal(self._state, arrays)
+        simulation.curator.state.load_arrays(arrays)
+        _unpack_replay("declared", simulation.declared, arrays)
+        _unpack_replay("personal", simulation.personal, arrays)
+        self.n_parts = int(self._header()["n_parts"])
+        for number in range(self.n_parts):
+            part = _load_arrays(self._part(number))
+            _check_seal(self._part(number), part)
+            collected.snapshots += _unpack_snapshots(part)
         self.n_saved = len(collected.snapshots)
 
     def _header(self) -> dict[str, Any]:
         """Read what the state says about itself."""
         try:
-            header: dict[str, Any] = json.loads(_load_arrays(self._state)["header"].tobytes())
-        except (KeyError, ValueError):
+            header = json.loads(_load_arrays(self._state)["header"].tobytes())
+            return {
+                "configuration": dict(header["configuration"]),
+                "secret": int(header["secret"]),
+                "n_parts": int(header["n_parts"]),
+            }
+        except (KeyError, ValueError, TypeError):
             raise _damaged(self._state) from None
-        return header
 
     def _check(self, saved: Mapping[str, Any]) -> None:
         """Refuse a checkpoint of another run."""
@@ -157,22 +161,44 @@ def fingerprint(real: Trajectories) -> str:
         columns.append(real.user_of_stream)
     for column in columns:
         digest.update(np.ascontiguousarray(column).data)
+    for name, texts in real.labels.items():  # draws are addressed by what was written
+        digest.update("\0".join([name, *texts.tolist()]).encode())
     return digest.hexdigest()
 
 
 def _save_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    sealed = {**arrays, "seal": np.frombuffer(_seal(arrays), np.uint8)}
     with replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
+        np.savez(file, allow_pickle=False, **sealed)
         file.flush()
         os.fsync(file.fileno())
 
 
 def _load_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """Read arrays back; whatever is not as it was written is damage."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return dict(file)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        with path.open("rb") as file:
+            arrays = dict(np.load(file, allow_pickle=False))
+    except Exception:  # noqa: BLE001 - a damaged archive can fail in any way
         raise _damaged(path) from None
+    return arrays
+
+
+def _check_seal(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
+    """Refuse arrays that are not those that were written: kernels trust the sizes they get."""
+    seal = arrays.pop("seal", np.empty(0, np.uint8))
+    if seal.tobytes() != _seal(arrays):
+        raise _damaged(path)
+
+
+def _seal(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    """Return a digest of names, shapes and contents."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name}/{array.dtype.str}/{array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.digest()
 
 
 def _damaged(path: Path) -> CheckpointError:

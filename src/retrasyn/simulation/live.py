@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from retrasyn.data.trajectories import MAX_TIME
 from retrasyn.errors import InputError
 from retrasyn.messages import Release
 from retrasyn.privacy.receipt import Receipt
@@ -79,6 +80,8 @@ class Live:
         user_id: Sequence[Identifier] | None = None,
     ) -> list[Release]:
         """Run timestamp t, and before it the timestamps since the last one, at which nobody was."""
+        if abs(t) > MAX_TIME:
+            raise InputError(f"t={t} is beyond {MAX_TIME:,}; number the time steps 0, 1, 2, ...")
         last = self.simulation.curator.state.t
         if last is not None and not last < t <= last + MAX_SILENCE:
             raise InputError(

@@ -68,6 +68,11 @@ class Grid:
                 f"box {format_box(self.box)} has no area; "
                 "give the lower-left corner first, then the upper-right: x0 < x1, y0 < y1"
             )
+        if not (math.isfinite(x1 - x0) and math.isfinite(y1 - y0)):
+            raise SettingError(
+                f"box {format_box(self.box)} is too wide for floating-point numbers; "
+                "use another unit"
+            )
         for low, high, width in ((x0, x1, self.cell_width), (y0, y1, self.cell_height)):
             if width <= _FINEST * max(abs(low), abs(high)):
                 raise SettingError(
