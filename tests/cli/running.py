@@ -53,7 +53,7 @@ def run(*arguments: object, stdin: str = "") -> Outcome:
         warnings.catch_warnings(),  # gives back the way of showing them that main sets
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
-        mock.patch.object(sys, "stdin", io.StringIO(stdin)),
+        mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()))),
     ):
         warnings.simplefilter("always", BoxInferredWarning)
         try:

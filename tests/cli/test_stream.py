@@ -310,6 +310,12 @@ def test_a_missing_file_is_refused(tmp_path):
     assert_one_line(run("stream", source, *BOX), str(source), "does not exist")
 
 
+def test_a_file_with_too_long_a_name_is_refused(tmp_path):
+    source = tmp_path / ("i" * 300 + ".jsonl")
+
+    assert_one_line(run("stream", source, *BOX), str(source))
+
+
 def test_a_folder_as_input_is_refused(tmp_path):
     assert_one_line(run("stream", tmp_path, *BOX), f"{tmp_path} is a folder")
 

@@ -392,6 +392,12 @@ def test_a_missing_file_is_refused(name, tmp_path):
     refuse(tmp_path, tmp_path / name, UNIT_BOX, str(tmp_path / name), "does not exist")
 
 
+def test_an_input_with_too_long_a_name_is_refused(tmp_path):
+    source = tmp_path / ("i" * 300 + ".csv")
+
+    refuse(tmp_path, source, UNIT_BOX, str(source))
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("column", ["traj_id", "t", "x", "y"])
 def test_a_missing_column_is_refused_by_name(column, suffix, tmp_path):
@@ -575,6 +581,7 @@ BAD_SETTINGS = {
     "length scale too short": (("--length-scale", 1), ("1.0", "2..1000")),
     "length scale NaN": (("--length-scale", "nan"), ("nan", "2..1000")),
     "seed negative": (("--seed", -1), ("'-1'", "random")),
+    "seed too long to read": (("--seed", "1" * 5000), ("--seed", "random")),
     "seed a word": (("--seed", "luck"), ("'luck'", "random")),
     "resume alone": (("--resume",), ("--resume", "--checkpoint")),
     "unit unknown": (("--unit", "second"), ("second", "position", "transition")),
@@ -648,6 +655,11 @@ def test_an_output_of_an_unknown_suffix_is_refused(name, suffix, small, tmp_path
         ["synthesize", small, "-o", tmp_path / name, *UNIT_BOX],
         *(str(tmp_path / name), suffix, ".parquet or .csv"),
     )
+
+
+@pytest.mark.parametrize("place", ["", ".", "/"])
+def test_an_output_that_names_no_file_is_refused(place, small, tmp_path):
+    assert_refused(tmp_path, ["synthesize", small, "-o", place, *UNIT_BOX], "output", ".csv")
 
 
 def test_an_output_under_a_file_is_refused(small, tmp_path):
@@ -820,6 +832,17 @@ def test_a_finished_run_leaves_what_else_is_in_the_checkpoint_folder(city, tmp_p
     run("synthesize", city, "-o", tmp_path / "out.csv", *CITY_BOX, "--checkpoint", folder)
 
     assert contents(folder) == {"notes.txt": b"mine"}
+
+
+def test_a_checkpoint_may_be_kept_in_the_working_folder(city, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+
+    outcome = run("synthesize", city, "-o", "../out.csv", *CITY_BOX, "--checkpoint", ".", "--json")
+
+    assert (outcome.code, outcome.err) == (0, "")
+    assert json.loads(outcome.out) == receipt_of(tmp_path / "out.csv")
+    assert list((tmp_path / "here").iterdir()) == []
 
 
 def test_resuming_where_nothing_was_kept_starts_from_the_beginning(city, tmp_path):
