@@ -882,7 +882,7 @@ def test_an_unfinished_run_is_not_overwritten_without_resume(city, tmp_path):
         (("--unit", "transition"), ("position", "transition")),
         (("--ledger", "stream"), ("user", "stream")),
         (("--outside", "drop"), ("refuse", "drop")),
-        (("--faithful",), ("position", "transition")),
+        (("--faithful",), ("jump", "split", "authors")),
     ],
     ids=lambda value: " ".join(map(str, value)),
 )

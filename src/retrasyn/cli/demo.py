@@ -27,7 +27,9 @@ def demo(
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"folder {out} cannot be made: {error.strerror}") from None
+        raise OutputError(
+            f"folder {out} cannot be made ({error.strerror}); name another with --out"
+        ) from None
     real = demo_city(seed=seed)
     grid = Grid(CITY_BOX, 6)
     with interruptible_progress(quiet=False) as progress:

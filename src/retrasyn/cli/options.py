@@ -45,6 +45,8 @@ Seed = Annotated[
     str, typer.Option(metavar="INTEGER|random", help="Repeats a run; random keeps it secret.")
 ]
 
+_SEED_DIGITS = 100
+
 
 def read_length_scale(text: str | None) -> str | float | None:
     """Read a word or a number, if given."""
@@ -68,6 +70,8 @@ def read_seed(text: str) -> int | Literal["random"]:
     """Read a whole number or the word random."""
     if text == "random":
         return "random"
-    if text.isdecimal():
+    if text.isdecimal() and len(text) <= _SEED_DIGITS:
         return int(text)
-    raise SettingError(f"--seed {text!r} must be a whole number from 0 on, or random")
+    raise SettingError(
+        f"--seed {text[:_SEED_DIGITS]!r} must be a whole number from 0 on, or random"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import sys
 from pathlib import Path
@@ -75,9 +76,10 @@ def stream(
     )
     if receipt is not None:
         check_place(receipt)
-    if source is not None and (source.is_dir() or not source.exists()):
-        what = "is a folder; name a file" if source.is_dir() else "does not exist; check the path"
-        raise InputError(f"{source} {what}")
+    if source is not None and not os.path.exists(source):  # noqa: PTH110 - as in reading files
+        raise InputError(f"{source} does not exist; check the path")
+    if source is not None and source.is_dir():
+        raise InputError(f"{source} is a folder; name a file")
     try:
         if source is None:
             incoming: Any = getattr(sys.stdin, "buffer", sys.stdin)
@@ -115,7 +117,7 @@ def _parse(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON ({error})") from None
     if not isinstance(message, dict) or not _KEYS - {"user_id"} <= message.keys():
-        raise InputError('needs "t", "traj_id", "x" and "y"')
+        raise InputError('needs "t", "traj_id", "x" and "y", and "user_id" where it is known')
     message = {key: value for key, value in message.items() if key in _KEYS}
     if type(message["t"]) is not int:
         raise InputError(f"t={message['t']!r} is not a whole number")
@@ -126,7 +128,8 @@ def _parse(line: bytes) -> dict[str, Any]:
         if not isinstance(values, list) or not all(type(v) in (int, float) for v in values):
             raise InputError(f"{key} must be a list of numbers")
         if not all(abs(v) <= sys.float_info.max for v in values):
-            raise InputError(f"{key} must hold finite numbers")
+            bad = next(v for v in values if not abs(v) <= sys.float_info.max)
+            raise InputError(f"{key} holds {str(bad)[:40]}; finite numbers are needed")
     return message
 
 

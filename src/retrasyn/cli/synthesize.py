@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -50,7 +51,7 @@ def synthesize(
     from retrasyn.curator import check_window, micro_nats
     from retrasyn.data.reading_files import read
     from retrasyn.data.writing_files import check_place, check_writable, replacing, write
-    from retrasyn.errors import SettingError
+    from retrasyn.errors import OutputError, SettingError
     from retrasyn.simulation import checkpoint as checkpoints
     from retrasyn.simulation import run
     from retrasyn.simulation.plan import Plan
@@ -71,9 +72,11 @@ def synthesize(
     extent = Box.parse(box) if box is not None else None
     Grid(extent or Box(0, 0, 1, 1), grid)
     number = options.read_seed(seed)
-    receipt_path = out.with_name(f"{out.name}.receipt.json")
     check_writable(out)
+    receipt_path = out.with_name(f"{out.name}.receipt.json")
     check_place(receipt_path)
+    if os.path.exists(source) and os.path.exists(out) and out.samefile(source):  # noqa: PTH110
+        raise OutputError(f"output {out} is the input itself; name another file")
     if resume and checkpoint is None:
         raise SettingError("--resume needs --checkpoint DIR, the folder to go on from")
     real = read(source)

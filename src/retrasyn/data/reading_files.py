@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import InputError
 
 if TYPE_CHECKING:
-    import os
-
     import numpy.typing as npt
 
 COLUMNS = ("traj_id", "t", "x", "y")
@@ -29,7 +28,7 @@ def read(path: str | os.PathLike[str]) -> Trajectories:
     The format follows the suffix, ``.parquet`` or ``.csv``.
     """
     path = Path(path)
-    if not path.exists():
+    if not os.path.exists(path):  # noqa: PTH110 - Path.exists fails on a name too long
         raise InputError(f"{path} does not exist; check the path")
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a .parquet or .csv file")
@@ -41,7 +40,10 @@ def read(path: str | os.PathLike[str]) -> Trajectories:
         table = _read_csv(path) if path.suffix.lower() == ".csv" else _read_parquet(path)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path} cannot be read as {path.suffix[1:].lower()}: {first}") from None
+        raise InputError(
+            f"{path} cannot be read as {path.suffix[1:].lower()}: {first}; "
+            "check that the file is whole and its suffix right"
+        ) from None
     if table.num_rows == 0:
         raise InputError(f"{path} has no rows; nothing to synthesise from")
     try:
@@ -87,7 +89,7 @@ def _wanted(path: Path, names: list[str]) -> list[str]:
         there = ", ".join(name if name == name.strip() else repr(name) for name in names)
         raise InputError(
             f"{path} has no column {', '.join(missing)} (it has {there}); "
-            f"rename its columns to {', '.join(COLUMNS)}"
+            f"rename its columns to {', '.join(COLUMNS)}, separated by commas"
         )
     wanted = [name for name in (*COLUMNS, *OPTIONAL) if name in names]
     twice = [name for name in wanted if names.count(name) > 1]
@@ -107,7 +109,7 @@ def _column(table: pa.Table, name: str) -> npt.NDArray[Any]:
         )
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        raise InputError(f"column {name} holds {kind}, not numbers or UTF-8 text")
+        raise InputError(f"column {name} holds {kind}, not numbers or UTF-8 text; convert it first")
     if not pa.types.is_floating(column.type):
         return column.to_numpy()  # type: ignore[no-any-return]
     numbers = np.empty(len(column))  # filled chunk by chunk: joined and widened in one copy

@@ -276,9 +276,8 @@ def _identifiers(
 def _whole_numbers(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return whole numbers; 3.0 is one, 3.5 is refused."""
     if array.dtype.kind in "mM":
-        raise InputError(
-            f"column {name} holds clock times; number the time steps 0, 1, 2, ... instead"
-        )
+        way = "number the time steps 0, 1, 2, ..." if name == "t" else "use numbers or text"
+        raise InputError(f"column {name} holds clock times; {way} instead")
     if array.dtype.kind in "iu":
         if array.dtype.itemsize == 8 and array.dtype.kind == "u" and array.size:  # noqa: PLR2004
             row = int(array.argmax())
@@ -291,10 +290,8 @@ def _whole_numbers(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     numbers = _finite(name, array)
     odd = np.flatnonzero((numbers != np.floor(numbers)) | (np.abs(numbers) > 2**53))
     if odd.size:
-        raise InputError(
-            f"column {name} holds {numbers[odd[0]]:.16g} in row {odd[0] + 1}; "
-            "whole numbers are needed"
-        )
+        rule = "whole numbers are needed, at most 2^53 where they are written as fractions"
+        raise InputError(f"column {name} holds {numbers[odd[0]]:.16g} in row {odd[0] + 1}; {rule}")
     return numbers.astype(np.int64)
 
 

@@ -52,8 +52,11 @@ def check_place(path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary file that becomes `path` when the block ends well, and vanishes if not."""
+def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
+    """Give a temporary file that becomes `path` when the block ends well, and vanishes if not.
+
+    A private file is for its owner's eyes only.
+    """
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
@@ -62,9 +65,10 @@ def replacing(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
+        if not private:
+            umask = os.umask(0)
+            os.umask(umask)
+            temporary.chmod(0o666 & ~umask)
         temporary.replace(path)
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None

@@ -7,12 +7,13 @@ through the input again, which is cheap.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ class Checkpoint:
     folder: Path
     configuration: dict[str, Any]
     secret: int  # the seed in use, drawn or given
+    resumes: bool = False  # whether the folder holds a state to go on from
     n_parts: int = 0
     n_saved: int = 0  # snapshots already in parts
     _due: float = field(default_factory=lambda: time.monotonic() + EVERY_SECONDS)
@@ -58,7 +60,7 @@ class Checkpoint:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise CheckpointError(
-                f"checkpoint folder {path} cannot be made: {error.strerror}"
+                f"checkpoint folder {path} cannot be made ({error.strerror}); name another"
             ) from None
         described = {
             "format": FORMAT,
@@ -69,14 +71,17 @@ class Checkpoint:
         keeper = cls(path, json.loads(json.dumps(described)), secret)
         if not keeper.exists:
             return keeper
+        header = keeper._header()
+        if header["finished"] and not resume:
+            return keeper
         if not resume:
             raise CheckpointError(
                 f"checkpoint folder {path} holds an unfinished run; "
                 "go on with it by --resume, or name another folder"
             )
-        header = keeper._header()
         keeper._check(header["configuration"])
         keeper.secret = header["secret"]
+        keeper.resumes = True
         return keeper
 
     @property
@@ -95,7 +100,7 @@ class Checkpoint:
         """Tell whether it is time to save."""
         return time.monotonic() >= self._due
 
-    def save(self, simulation: Simulation, collected: Collected) -> None:
+    def save(self, simulation: Simulation, collected: Collected, *, finished: bool = False) -> None:
         """Write what is new, then the state that refers to it."""
         fresh = collected.snapshots[self.n_saved :]
         if fresh:
@@ -106,6 +111,7 @@ class Checkpoint:
             "configuration": self.configuration,
             "secret": self.secret,
             "n_parts": self.n_parts,
+            "finished": finished,
         }
         arrays: dict[str, npt.NDArray[Any]] = {
             "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
@@ -138,19 +144,31 @@ class Checkpoint:
                 "configuration": dict(header["configuration"]),
                 "secret": int(header["secret"]),
                 "n_parts": int(header["n_parts"]),
+                "finished": bool(header["finished"]),
             }
         except (KeyError, ValueError, TypeError):
             raise _damaged(self._state) from None
 
     def _check(self, saved: Mapping[str, Any]) -> None:
-        """Refuse a checkpoint of another run."""
-        for name in self.configuration.keys() | saved.keys():
-            now, then = self.configuration.get(name), saved.get(name)
-            if now != then:
-                raise CheckpointError(
-                    f"checkpoint in {self.folder} was made with {name}={then!r}, this run has "
-                    f"{now!r}; use the same settings, or another folder"
-                )
+        """Refuse a checkpoint of another run, naming the first difference."""
+        for name, then, now in _differences(saved, self.configuration):
+            what = "other data" if name == "data" else f"{name}={then!r}, this run has {now!r}"
+            raise CheckpointError(
+                f"checkpoint in {self.folder} was made with {what}; use the same "
+                f"{'input' if name == 'data' else 'settings'}, or another folder"
+            )
+
+
+def _differences(
+    saved: Mapping[str, Any], now: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, Any]]:
+    """Go through what two configurations answer differently, one level deep."""
+    for name in sorted(saved.keys() | now.keys()):
+        ours, theirs = now.get(name), saved.get(name)
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            yield from _differences(theirs, ours)
+        elif ours != theirs:
+            yield name, theirs, ours
 
 
 def fingerprint(real: Trajectories) -> str:
@@ -168,7 +186,7 @@ def fingerprint(real: Trajectories) -> str:
 
 def _save_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     sealed = {**arrays, "seal": np.frombuffer(_seal(arrays), np.uint8)}
-    with replacing(path) as temporary, temporary.open("wb") as file:
+    with replacing(path, private=True) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **sealed)
         file.flush()
         os.fsync(file.fileno())
@@ -251,5 +269,5 @@ def discard(folder: str | os.PathLike[str]) -> None:
     path = Path(folder)
     for file in [*path.glob("state.npz"), *path.glob("part-??????.npz")]:
         file.unlink()
-    if not any(path.iterdir()):
+    with contextlib.suppress(OSError):  # not empty, or somebody works in it
         path.rmdir()

@@ -17,6 +17,7 @@ from retrasyn.simulation.population import Identities, stable_words
 from retrasyn.simulation.recording import Outside, Step
 from retrasyn.simulation.simulation import Simulation
 from retrasyn.space import Grid
+from retrasyn.space.grid import format_box
 from retrasyn.space.kernels import OUTSIDE
 
 Identifier = int | str
@@ -133,7 +134,8 @@ class Live:
         cells, n_outside = self.simulation.curator.grid.locate(xs, ys)
         if n_outside and self.outside == "refuse":
             raise InputError(
-                f"{n_outside} of {n} points lie outside the box; widen --box, or drop them with "
+                f"{n_outside} of {n} points lie outside the box "
+                f"{format_box(self.simulation.curator.grid.box)}; widen --box, or drop them with "
                 "--outside drop"
             )
         streams = self._number(traj_id, user_id)

@@ -152,7 +152,7 @@ def _run(
     """Step through the recording, saving on the way."""
     collected = Collected()
     done: int | None = None
-    if keeper is not None and keeper.exists:
+    if keeper is not None and keeper.resumes:
         keeper.load(simulation, collected)
         done = simulation.curator.state.t
         for step in recording.steps(until=done):
@@ -169,7 +169,7 @@ def _run(
                     keeper.save(simulation, collected)
                 raise
     if keeper is not None:
-        keeper.save(simulation, collected)
+        keeper.save(simulation, collected, finished=True)
     return collected.trajectories()
 
 

@@ -61,7 +61,9 @@ class Grid:
             )
         object.__setattr__(self, "box", Box(*map(float, self.box)))
         if not all(map(math.isfinite, self.box)):
-            raise SettingError(f"box {format_box(self.box)} has a corner that is not finite")
+            raise SettingError(
+                f"box {format_box(self.box)} has a corner that is not finite; give four numbers"
+            )
         x0, y0, x1, y1 = self.box
         if not (x1 > x0 and y1 > y0):
             raise SettingError(
