@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -82,17 +82,26 @@ def write(trajectories: Trajectories, path: str | os.PathLike[str]) -> None:
     The format follows the suffix.
     """
     path = check_writable(path)
-    empty = _table(next(trajectories.blocks(1)), trajectories.labels).slice(0, 0)
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        if path.suffix.lower() == ".csv":
-            writer = pa.csv.CSVWriter(file, empty.schema)
-        else:
-            # Coordinates are all different: a dictionary of them would only cost time.
-            coded = [name for name in empty.column_names if name not in {"x", "y"}]
-            writer = pa.parquet.ParquetWriter(file, empty.schema, use_dictionary=coded)
-        with writer:
-            for block in trajectories.blocks(_ROWS_AT_ONCE):
-                writer.write_table(_table(block, trajectories.labels))
+    with (
+        replacing(path) as temporary,
+        temporary.open("wb") as file,
+        contextlib.ExitStack() as stack,
+    ):
+        writer = None
+        for block in trajectories.blocks(_ROWS_AT_ONCE):
+            table = _table(block, trajectories.labels)
+            if writer is None:
+                writer = stack.enter_context(_writer(path, file, table.schema))
+            writer.write_table(table)
+
+
+def _writer(path: Path, file: IO[bytes], schema: pa.Schema) -> Any:
+    """Return the writer of a file's format."""
+    if path.suffix.lower() == ".csv":
+        return pa.csv.CSVWriter(file, schema)
+    # Coordinates are all different: a dictionary of them would only cost time.
+    coded = [name for name in schema.names if name not in {"x", "y"}]
+    return pa.parquet.ParquetWriter(file, schema, use_dictionary=coded)
 
 
 def _table(block: Trajectories, labels: Mapping[str, npt.NDArray[Any]]) -> pa.Table:
