@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from retrasyn.mobility import kernels
 from retrasyn.space import StateSpace
 
 
@@ -22,30 +23,24 @@ class MobilityModel:
         cls, released: npt.NDArray[np.float64] | None, states: StateSpace
     ) -> "MobilityModel":
         """Turn released frequencies into the model; None is the model of no report at all."""
-        if released is None:
-            released = np.zeros(states.n_states)
-        n_moves, n_cells = states.n_moves, states.grid.n_cells
-        padded = np.append(released[:n_moves], 0.0)  # index -1, off the grid, reads the zero
-        moving = padded[states.move_index]  # [n_cells, 9]
-        if states.endpoints:
-            entering = released[n_moves : n_moves + n_cells]
-            quitting = released[n_moves + n_cells :]
-        else:
-            entering = quitting = np.zeros(n_cells)
-        leaving = moving.sum(axis=1) + quitting  # [n_cells]
-        return cls(
-            move=_share(moving, leaving[:, None]),
-            quit_hazard=_share(quitting, leaving),
-            enter=_share(entering, entering.sum()),
-            quit_share=_share(quitting, quitting.sum()),
+        n_cells = states.grid.n_cells
+        model = cls(
+            move=np.zeros((n_cells, 9)),
+            quit_hazard=np.zeros(n_cells),
+            enter=np.zeros(n_cells),
+            quit_share=np.zeros(n_cells),
         )
-
-
-def _share(
-    part: npt.NDArray[np.float64], whole: npt.NDArray[np.float64] | np.float64
-) -> npt.NDArray[np.float64]:
-    """Divide, with nothing out of nothing being nothing."""
-    return np.divide(part, whole, out=np.zeros_like(part), where=np.asarray(whole) > 0)
+        if released is not None:
+            kernels.build_model(
+                released,
+                states.move_index,
+                states.n_moves,
+                model.move,
+                model.quit_hazard,
+                model.enter,
+                model.quit_share,
+            )
+        return model
 
 
 def masses(released: npt.NDArray[np.float64], states: StateSpace) -> tuple[float, float]:

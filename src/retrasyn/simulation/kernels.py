@@ -42,20 +42,8 @@ def group_by_time(
 
 
 @njit(inline="always")
-def _neighbour_direction(origin: int, destination: int, side: int) -> int:
-    """Return the direction 0..8 of a step, or -1 if it is longer than one cell."""
-    down = destination // side - origin // side
-    right = destination % side - origin % side
-    if abs(down) > 1 or abs(right) > 1:
-        return -1
-    return 3 * (down + 1) + right + 1
-
-
-@njit(inline="always")
-def _clamped_direction(origin: int, destination: int, side: int) -> int:
-    """Return the direction of the neighbour of origin that is nearest to destination."""
-    down = min(max(destination // side - origin // side, -1), 1)
-    right = min(max(destination % side - origin % side, -1), 1)
+def _direction(down: int, right: int) -> int:
+    """Return the number 0..8 of a step of at most one cell."""
     return 3 * (down + 1) + right + 1
 
 
@@ -73,7 +61,8 @@ def observe(
     slot_of: npt.NDArray[np.int64],
     addresses: npt.NDArray[np.uint64],
     move_index: npt.NDArray[np.int32],
-    side: int,
+    rows: npt.NDArray[np.int32],
+    columns: npt.NDArray[np.int32],
     first_enter: int,
     first_quit: int,
     jump: int,
@@ -111,15 +100,17 @@ def observe(
                 slot_of[key] = t + np.int64(word_at(slot_key, addresses[key]) % np.uint64(gap))
             else:
                 origin = int(last_cell[stream])
-                direction = _neighbour_direction(origin, cell, side)
-                if direction < 0:
+                down, right = rows[cell] - rows[origin], columns[cell] - columns[origin]
+                jumps = abs(down) > 1 or abs(right) > 1
+                if jumps:
                     jumpers_out[n_jumps] = stream
                     n_jumps += 1
-                    if jump == CLAMP:
-                        direction = _clamped_direction(origin, cell, side)
                 reports = True
-                if direction >= 0:
-                    state = move_index[origin, direction]
+                if not jumps:
+                    state = move_index[origin, _direction(down, right)]
+                elif jump == CLAMP:
+                    down, right = min(max(down, -1), 1), min(max(right, -1), 1)
+                    state = move_index[origin, _direction(down, right)]
                 elif endpoints:
                     state = first_quit + origin
                     entering = jump == SPLIT

@@ -126,7 +126,7 @@ class Population:
             self._slot_of,
             self.identities.addresses,
             states.move_index,
-            states.grid.side,
+            *states.grid.rows_and_columns,
             states.n_moves if states.endpoints else -1,
             states.n_moves + states.grid.n_cells,
             _JUMPS[self.reading.jump],

@@ -52,6 +52,5 @@ class Collected:
         self.snapshots.reverse()
         while self.snapshots:
             snapshot = self.snapshots.pop()
-            kernels.scatter(snapshot.ids, snapshot.t, shift, snapshot.x, x)
-            kernels.scatter(snapshot.ids, snapshot.t, shift, snapshot.y, y)
+            kernels.scatter(snapshot.ids, snapshot.t, shift, snapshot.x, snapshot.y, x, y)
         return Trajectories(np.arange(n_streams), begins, starts, x, y)

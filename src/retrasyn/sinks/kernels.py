@@ -10,9 +10,13 @@ def scatter(
     ids: npt.NDArray[np.int64],
     t: int,
     shift: npt.NDArray[np.int64],
-    values: npt.NDArray[np.float64],
-    column: npt.NDArray[np.float64],
+    x: npt.NDArray[np.float64],
+    y: npt.NDArray[np.float64],
+    x_out: npt.NDArray[np.float64],
+    y_out: npt.NDArray[np.float64],
 ) -> None:
-    """Put each stream's value of timestamp t where it belongs: at row shift[id] + t."""
+    """Put each stream's point of timestamp t where it belongs: at row shift[id] + t."""
     for i in range(ids.size):
-        column[shift[ids[i]] + t] = values[i]
+        row = shift[ids[i]] + t
+        x_out[row] = x[i]
+        y_out[row] = y[i]

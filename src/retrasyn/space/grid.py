@@ -119,10 +119,16 @@ class Grid:
     @cached_property
     def corners(self) -> npt.NDArray[np.float64]:
         """Lower-left corner of every cell: [n_cells, 2]."""
-        row, column = np.divmod(np.arange(self.n_cells), self.side)
+        row, column = self.rows_and_columns
         return np.stack(
             [self.box.x0 + column * self.cell_width, self.box.y0 + row * self.cell_height], axis=1
         )
+
+    @cached_property
+    def rows_and_columns(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Row and column of every cell: [n_cells] each."""
+        rows, columns = np.divmod(np.arange(self.n_cells, dtype=np.int32), np.int32(self.side))
+        return rows, columns
 
     def centres(self) -> npt.NDArray[np.float64]:
         """Centre of every cell: [n_cells, 2]."""
@@ -133,7 +139,7 @@ class Grid:
     @cached_property
     def neighbour_table(self) -> npt.NDArray[np.int32]:
         """Neighbours of every cell, itself included, ascending; -1 off the grid: [n_cells, 9]."""
-        row, column = np.divmod(np.arange(self.n_cells), self.side)
+        row, column = self.rows_and_columns
         step = np.array([-1, 0, 1])
         rows = row[:, None] + np.repeat(step, 3)  # [n_cells, 9]
         columns = column[:, None] + np.tile(step, 3)  # [n_cells, 9]
