@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from retrasyn.data.clock import Clock
 from retrasyn.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class Trajectories:
     y: npt.NDArray[np.float64]  # [n_points]
     user_of_stream: npt.NDArray[np.int64] | None = None  # [n_streams]
     labels: dict[str, npt.NDArray[Any]] = field(default_factory=dict)  # text behind coded ids
+    clock: Clock | None = None  # what a timestamp means in real time, where it is known
+    crs: str | None = None  # coordinate system of x and y, such as EPSG:4326, where it is known
     notes: tuple[str, ...] = ()  # what was mended on the way in
 
     @classmethod
@@ -54,6 +57,8 @@ class Trajectories:
         x: npt.ArrayLike,
         y: npt.ArrayLike,
         user_id: npt.ArrayLike | None = None,
+        clock: Clock | None = None,
+        crs: str | None = None,
     ) -> Trajectories:
         """Check and sort columns; identifiers may be whole numbers or text."""
         labels: dict[str, npt.NDArray[Any]] = {}
@@ -89,6 +94,8 @@ class Trajectories:
             x=columns["x"],
             y=columns["y"],
             labels=labels,
+            clock=clock,
+            crs=crs,
             notes=notes,
         )
         real._refuse_faults(scan, columns["traj_id"], columns["t"])
@@ -153,6 +160,8 @@ class Trajectories:
                 self.x[rows],
                 self.y[rows],
                 users,
+                clock=self.clock,
+                crs=self.crs,
             )
 
     def __repr__(self) -> str:
