@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from dataclasses import dataclass
 
 from retrasyn.errors import InputError
@@ -21,7 +21,7 @@ class Clock:
 
     def __post_init__(self) -> None:
         try:
-            begin = datetime.datetime.fromisoformat(self.epoch)
+            begin = dt.datetime.fromisoformat(self.epoch)
         except ValueError:
             raise InputError(f"epoch {self.epoch!r} is not an ISO 8601 time") from None
         if begin.tzinfo is None:
@@ -29,7 +29,7 @@ class Clock:
         if not 0 < self.period < float("inf"):
             raise InputError(f"period {self.period} must be a positive number of seconds")
 
-    def time_of(self, t: int) -> datetime.datetime:
+    def time_of(self, t: int) -> dt.datetime:
         """Return the instant at which timestamp t begins."""
-        begin = datetime.datetime.fromisoformat(self.epoch)
-        return begin + datetime.timedelta(seconds=t * self.period)
+        begin = dt.datetime.fromisoformat(self.epoch)
+        return begin + dt.timedelta(seconds=t * self.period)

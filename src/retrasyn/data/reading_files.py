@@ -47,7 +47,7 @@ def read(path: str | os.PathLike[str]) -> Trajectories:
     if table.num_rows == 0:
         raise InputError(f"{path} has no rows; nothing to synthesise from")
     try:
-        columns = {name: _column(table, name) for name in table.column_names}
+        columns: dict[str, Any] = {name: _column(table, name) for name in table.column_names}
         del table
         return Trajectories.from_columns(**columns)
     except InputError as error:
