@@ -14,7 +14,7 @@ test: $(READY) lint
 	$(BIN)/pytest -m "not long"
 
 test-long: $(READY)
-	$(BIN)/pytest -m long
+	$(BIN)/pytest -m long -rs
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py
