@@ -1,6 +1,7 @@
 """Settings every test shares."""
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -12,4 +13,7 @@ settings.register_profile(
     derandomize=True,
 )
 settings.register_profile("long", parent=settings.get_profile("default"), max_examples=2000)
+# A runner in the background may have been told to ignore Ctrl-C; the tests send it on purpose.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

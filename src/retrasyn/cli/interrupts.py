@@ -50,7 +50,9 @@ def interruptible_progress(quiet: bool) -> Iterator[Callable[[int, int], None]]:
         if asked:
             raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, ask_to_stop)
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:  # whoever started us may want Ctrl-C ignored
+        signal.signal(signal.SIGINT, ask_to_stop)
     try:
         with bar:
             yield progress
