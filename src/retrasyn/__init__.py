@@ -18,6 +18,10 @@ from retrasyn._version import __version__
 
 if TYPE_CHECKING:
     from retrasyn.curator import Curator as Curator
+    from retrasyn.data.moving_objects.city_network import city_network as city_network
+    from retrasyn.data.moving_objects.generate import generate as generate
+    from retrasyn.data.moving_objects.network import RoadNetwork as RoadNetwork
+    from retrasyn.data.moving_objects.reading_networks import read_network as read_network
     from retrasyn.data.reading_files import read as read
     from retrasyn.data.trajectories import Trajectories as Trajectories
     from retrasyn.data.writing_files import write as write
@@ -43,12 +47,16 @@ _HOMES = {
     "Reading": "retrasyn.reading",
     "Release": "retrasyn.messages",
     "RetraSynError": "retrasyn.errors",
+    "RoadNetwork": "retrasyn.data.moving_objects.network",
     "Roster": "retrasyn.messages",
     "SAFE": "retrasyn.reading",
     "StateSpace": "retrasyn.space.states",
     "Trajectories": "retrasyn.data.trajectories",
+    "city_network": "retrasyn.data.moving_objects.city_network",
     "demo_city": "retrasyn.simulation.city",
+    "generate": "retrasyn.data.moving_objects.generate",
     "read": "retrasyn.data.reading_files",
+    "read_network": "retrasyn.data.moving_objects.reading_networks",
     "synthesize": "retrasyn.simulation.run",
     "write": "retrasyn.data.writing_files",
 }

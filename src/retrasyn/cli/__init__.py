@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from retrasyn.cli.demo import demo
+from retrasyn.cli.generate import generate
 from retrasyn.cli.methods import methods
 from retrasyn.cli.stream import stream
 from retrasyn.cli.synthesize import synthesize
@@ -42,6 +43,7 @@ def _root(
 app.command()(synthesize)
 app.command()(stream)
 app.command()(methods)
+app.command()(generate)
 app.command()(demo)
 
 # What typer raises for a wrong flag, whichever copy of click it brings along.

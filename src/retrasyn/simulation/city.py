@@ -1,66 +1,73 @@
-"""A small city with a rush hour, made in code: for the demo, the documents and the tests."""
+"""A small city with a rush hour, made by the generator: for the demo, documents and tests."""
+
+import heapq
 
 import numpy as np
 import numpy.typing as npt
 
+from retrasyn.data.moving_objects.city_network import city_network
+from retrasyn.data.moving_objects.generate import generate
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.space import Box
 
 CITY_BOX = Box(0.0, 0.0, 10.0, 10.0)
-_SUBURBS = np.array([[2.0, 2.0], [8.0, 2.5], [2.0, 8.0], [7.5, 8.0]])
-_CENTRES = np.array([[5.0, 5.0], [6.5, 4.0]])
-_STEP = 0.7  # how far a car gets in one timestamp
+_CROSSINGS = 400
 _DAY = 120  # timestamps from one morning to the next
-_MORNING, _EVENING, _SPREAD = 30, 85, 8
+_SPEED = 0.06
+_TRIPS = 2  # per user, on average
 
 
 def demo_city(*, n_users: int = 60_000, n_timestamps: int = 120, seed: int = 0) -> Trajectories:
-    """Return commuters who drive to work in the morning and home in the evening.
+    """Return drivers who go to work in the morning and home in the evening.
 
-    Every user has two trips a day: a stream begins some time before the trip and ends some time
-    after it, so that entering and quitting have a place and an hour of their own.
+    Every trip is a stream; a user who arrived may set out again later, so that many have several.
 
     >>> city = demo_city(n_users=50, n_timestamps=40, seed=3)
-    >>> city.first_t >= 0 and city.last_t < 40
+    >>> city.first_t >= 0 and city.last_t < 40 and city.n_streams > 50
     True
     """
-    random = np.random.default_rng(seed)
-    home = _scatter(random, _SUBURBS, n_users, 0.9)
-    work = _scatter(random, _CENTRES, n_users, 0.6)
-    days = np.arange(0, n_timestamps, _DAY)
-    n_trips = 2 * days.size
-    leaving = np.stack([days + _MORNING, days + _EVENING], axis=1).ravel()  # [n_trips]
-    departure = leaving + random.normal(0, _SPREAD, (n_users, n_trips))
-    outward = np.arange(n_trips) % 2 == 0
-    origin = np.where(outward[:, None], home[:, None], work[:, None]).reshape(-1, 2)
-    destination = np.where(outward[:, None], work[:, None], home[:, None]).reshape(-1, 2)
-    reach = np.abs(destination - origin)  # [n_users * n_trips, 2]
-    before = random.geometric(np.full(reach.shape[0], 0.25))
-    after = random.geometric(np.full(reach.shape[0], 0.2))
-    length = before + np.ceil(reach.sum(axis=1) / _STEP).astype(int) + after
-    begin = np.round(departure).astype(int) - before.reshape(n_users, n_trips)
-    length = length.reshape(n_users, n_trips)
-    for k in range(1, n_trips):  # nobody is on two trips at once; they may touch
-        begin[:, k] = np.maximum(begin[:, k], begin[:, k - 1] + length[:, k - 1])
-    trip = np.repeat(np.arange(reach.shape[0]), length.ravel())
-    age = np.arange(trip.size) - np.repeat(np.cumsum(length) - length.ravel(), length.ravel())
-    t = begin.ravel()[trip] + age
-    seen = (t >= 0) & (t < n_timestamps)
-    trip, t, age = trip[seen], t[seen], age[seen]
-    way = np.clip(age - before[trip], 0, None) * _STEP  # first along x, then along y
-    along = np.stack(
-        [np.minimum(way, reach[trip, 0]), np.clip(way - reach[trip, 0], 0, reach[trip, 1])], axis=1
+    n_trips = _TRIPS * n_users
+    n_first = n_trips // 10 + 1
+    n_new = -(-(n_trips - n_first) // max(n_timestamps - 1, 1))
+    network = city_network(_CROSSINGS)
+    trips = generate(
+        network,
+        n_objects=n_first,
+        n_new=n_new,
+        n_steps=n_timestamps,
+        speed=_SPEED,
+        rhythm=_DAY,
+        seed=seed,
     )
-    points = origin[trip] + np.sign(destination - origin)[trip] * along
-    points = np.clip(points + random.normal(0, 0.05, points.shape), 0.0, 10.0)
-    return Trajectories.from_columns(
-        traj_id=trip, t=t, x=points[:, 0], y=points[:, 1], user_id=trip // n_trips
+    scale = CITY_BOX.x1 / max(network.x.max(), network.y.max())
+    return Trajectories(
+        trips.stream_ids,
+        trips.begins,
+        trips.starts,
+        np.clip(trips.x * scale, CITY_BOX.x0, CITY_BOX.x1),
+        np.clip(trips.y * scale, CITY_BOX.y0, CITY_BOX.y1),
+        _drivers(trips, n_users, np.random.default_rng(seed)),
     )
 
 
-def _scatter(
-    random: np.random.Generator, places: npt.NDArray[np.float64], n: int, spread: float
-) -> npt.NDArray[np.float64]:
-    """Draw points around places: [n, 2]."""
-    points = places[random.integers(0, len(places), n)] + random.normal(0, spread, (n, 2))
-    return np.clip(points, 0.05, 9.95)
+def _drivers(
+    trips: Trajectories, n_users: int, random: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Give every trip a driver who is not on another one: [n_streams]."""
+    drivers = np.empty(trips.n_streams, np.int64)
+    resting: list[tuple[int, int]] = []  # (free from, user)
+    n_drivers = 0
+    again = random.random(trips.n_streams) < 1 - 1 / _TRIPS
+    ends = trips.begins + trips.lengths
+    order = np.argsort(trips.begins, kind="stable").tolist()
+    for trip, begin, end in zip(
+        order, trips.begins[order].tolist(), ends[order].tolist(), strict=True
+    ):
+        free = bool(resting) and resting[0][0] <= begin
+        if free and (again[trip] or n_drivers >= n_users):
+            _, driver = heapq.heappop(resting)
+        else:
+            driver, n_drivers = n_drivers, n_drivers + 1
+        drivers[trip] = driver
+        heapq.heappush(resting, (end, driver))
+    return drivers

@@ -1,0 +1,96 @@
+"""``retrasyn generate``: moving objects on a road network, any number of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from retrasyn.cli.interrupts import interruptible_progress
+
+
+def generate(
+    network: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE|city",
+            help="NAME.cnode, NAME.cedge, NAME_node.txt, NAME_edge.txt, or city (built in).",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write: .parquet or .csv.")],
+    objects: Annotated[int, typer.Option(help="Objects at step 0.")] = 10_000,
+    new: Annotated[int, typer.Option(help="Objects that appear at every later step.")] = 500,
+    steps: Annotated[int, typer.Option(help="Number of steps.")] = 501,
+    speed: Annotated[
+        float,
+        typer.Option(help="Share of the map's width plus height driven per step on fastest roads."),
+    ] = 0.02,
+    rhythm: Annotated[
+        int | None,
+        typer.Option(metavar="STEPS", help="Length of a day with tides to work and home."),
+    ] = None,
+    reroute: Annotated[
+        int | None,
+        typer.Option(metavar="STEP", help="From this step on all objects head elsewhere."),
+    ] = None,
+    size: Annotated[
+        int | None,
+        typer.Option(help="Crossings of the city, at least. (default: 5000)", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same bytes.")] = 0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")
+    ] = False,
+) -> None:
+    """Make a stream of objects that drive through a road network, after Brinkhoff.
+
+    Example: retrasyn generate --network city --objects 2000 --new 100 --steps 200 -o city.parquet
+    """
+    from retrasyn.data.moving_objects.city_network import city_network
+    from retrasyn.data.moving_objects.generate import generate as make
+    from retrasyn.data.moving_objects.reading_networks import read_network
+    from retrasyn.data.writing_files import check_writable, write
+    from retrasyn.errors import SettingError
+
+    check_writable(out)
+    if network == "city":
+        roads = city_network() if size is None else city_network(size)
+    elif size is not None:
+        raise SettingError(f"--size {size} is for --network city; a file has the size it has")
+    else:
+        roads = read_network(network)
+    with interruptible_progress(as_json) as progress:
+        try:
+            made = make(
+                roads,
+                n_objects=objects,
+                n_new=new,
+                n_steps=steps,
+                speed=speed,
+                rhythm=rhythm,
+                reroute=reroute,
+                seed=seed,
+                progress=progress,
+            )
+        except KeyboardInterrupt:
+            sys.stderr.write("stopped: nothing was written\n")
+            raise
+    write(made, out)
+    summary = {
+        "points": made.n_points,
+        "streams": made.n_streams,
+        "mean_length": round(made.n_points / made.n_streams, 2),
+        "steps": steps,
+        "nodes": roads.n_nodes,
+        "edges": roads.n_edges,
+    }
+    print(json.dumps(summary, indent=2) if as_json else _table(summary, out))
+
+
+def _table(summary: dict[str, int | float], out: Path) -> str:
+    """Lay the summary out in two columns."""
+    rows = [f"  {name.replace('_', ' '):<12}{value:>14,}" for name, value in summary.items()]
+    return "\n".join([str(out), *rows])

@@ -1,0 +1,198 @@
+"""A road network: nodes, straight edges, a class for every edge (Brinkhoff 2002, Sec. 3)."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from retrasyn.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+N_CLASSES = 7
+CLASS_RATIO = 1.5
+"""Each class is this much slower than the one before it; class 0 is the motorway."""
+_LONG = (0.99, 0.90, 0.82)  # quantiles of length above which a street is class 0, 1, 2
+_SHORT = 0.25  # quantile of length up to which a street is an alley
+_FARTHEST = 1e100  # beyond it, squares of distances overflow
+_JUNCTION = 3  # roads that meet at a real junction
+
+
+class DisconnectedNetworkWarning(UserWarning):
+    """Part of a network cannot be reached and was left out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoadNetwork:
+    """Connected roads that can be driven both ways; use `from_edges` to build one.
+
+    >>> corner = RoadNetwork.from_edges(x=[0, 1, 1], y=[0, 0, 1], tail=[0, 1], head=[1, 2])
+    >>> corner.n_nodes, corner.n_edges, corner.extent
+    (3, 2, 2.0)
+    """
+
+    x: npt.NDArray[np.float64]  # [n_nodes]
+    y: npt.NDArray[np.float64]  # [n_nodes]
+    tail: npt.NDArray[np.int32]  # [n_edges], tail < head, no pair twice
+    head: npt.NDArray[np.int32]  # [n_edges]
+    length: npt.NDArray[np.float64]  # [n_edges], never shorter than the straight line
+    road_class: npt.NDArray[np.int8]  # [n_edges], 0 (fastest) to 6
+
+    @classmethod
+    def from_edges(
+        cls,
+        *,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        tail: npt.ArrayLike,
+        head: npt.ArrayLike,
+        length: npt.ArrayLike | None = None,
+        road_class: npt.ArrayLike | None = None,
+    ) -> RoadNetwork:
+        """Keep the largest connected part, the faster of parallel edges and no loops.
+
+        A length below the straight line is raised to it, since objects move on the straight line;
+        edges without a class get one by `classify`.
+        """
+        nodes = np.asarray(x, np.float64), np.asarray(y, np.float64)
+        ends = np.stack([np.asarray(tail, np.int64), np.asarray(head, np.int64)])  # [2, n_edges]
+        ends = np.sort(ends, axis=0)
+        _check_nodes(*nodes, ends)
+        chord = np.hypot(*(node[ends[0]] - node[ends[1]] for node in nodes))  # [n_edges]
+        lengths = chord if length is None else np.asarray(length, np.float64)
+        _check_lengths(lengths, chord.size)
+        classes = classify(lengths, ends, nodes[0].size)
+        if road_class is not None:
+            classes = _checked_classes(np.asarray(road_class, np.int64), chord.size)
+        lengths = np.maximum(lengths, chord)
+        kept = _simple(ends, lengths * CLASS_RATIO ** classes.astype(np.float64))
+        return _largest_part(*nodes, ends[:, kept].astype(np.int32), lengths[kept], classes[kept])
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return self.x.size
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges."""
+        return self.tail.size
+
+    @property
+    def extent(self) -> float:
+        """Width plus height: the measure of speeds and trip lengths."""
+        return float(np.ptp(self.x) + np.ptp(self.y))
+
+    def __repr__(self) -> str:
+        return f"RoadNetwork({self.n_nodes:,} nodes, {self.n_edges:,} edges)"
+
+
+def classify(
+    length: npt.NDArray[np.float64], ends: npt.NDArray[np.int64], n_nodes: int
+) -> npt.NDArray[np.int8]:
+    """Give every edge a class by its length and the degrees of its ends.
+
+    Long edges are fast roads: those above the 99 % quantile are class 0, above 90 % class 1, above
+    82 % class 2. Dead ends are class 5, short ones 6; a short edge between two junctions is 4.
+    Everything else is class 3. Short means up to the 25 % quantile.
+    """
+    road_class = np.full(length.size, 3, np.int8)
+    if not length.size:
+        return road_class
+    degree = np.bincount(ends.ravel(), minlength=n_nodes)
+    fewest = degree[ends].min(axis=0)  # [n_edges]
+    *long, short = np.quantile(length, [*_LONG, _SHORT])
+    for faster in (2, 1, 0):
+        road_class[length > long[faster]] = faster
+    is_short = length <= short
+    road_class[is_short & (fewest >= _JUNCTION)] = 4
+    road_class[fewest == 1] = 5
+    road_class[is_short & (fewest == 1)] = 6
+    return road_class
+
+
+def _check_nodes(x: npt.NDArray[Any], y: npt.NDArray[Any], ends: npt.NDArray[Any]) -> None:
+    """Refuse nodes that lie nowhere and edges that join none."""
+    if x.ndim != 1 or x.shape != y.shape:
+        raise InputError(f"x has shape {x.shape}, y {y.shape}; one of each per node is needed")
+    if ends.size and not 0 <= ends.min() <= ends.max() < x.size:
+        wrong = ends.min() if ends.min() < 0 else ends.max()
+        raise InputError(f"edges must join nodes 0 to {x.size - 1}; one joins {wrong}")
+    for name, column in (("x", x), ("y", y)):
+        bad = np.flatnonzero(~(np.abs(column) < _FARTHEST))
+        if bad.size:
+            raise InputError(
+                f"{name} of node {bad[0]} is {column[bad[0]]}; "
+                f"coordinates must be finite and below {_FARTHEST:g}"
+            )
+
+
+def _check_lengths(length: npt.NDArray[np.float64], n_edges: int) -> None:
+    """Refuse lengths that no road can have."""
+    if length.shape != (n_edges,):
+        raise InputError(f"length has shape {length.shape}; one entry per edge is needed")
+    bad = np.flatnonzero(~((length >= 0) & (length < _FARTHEST)))
+    if bad.size:
+        raise InputError(
+            f"edge {bad[0]} is {length[bad[0]]} long; lengths must be 0 to {_FARTHEST:g}"
+        )
+
+
+def _checked_classes(road_class: npt.NDArray[np.int64], n_edges: int) -> npt.NDArray[np.int8]:
+    """Refuse classes that are none."""
+    if road_class.shape != (n_edges,):
+        raise InputError(f"road_class has shape {road_class.shape}; one entry per edge is needed")
+    if n_edges and not 0 <= road_class.min() <= road_class.max() < N_CLASSES:
+        raise InputError(f"road classes must be 0 to {N_CLASSES - 1}, 0 the fastest")
+    return road_class.astype(np.int8)
+
+
+def _simple(
+    ends: npt.NDArray[np.int64], slowness: npt.NDArray[np.float64]
+) -> npt.NDArray[np.int64]:
+    """Return the edges to keep: no loops, and of parallel edges the fastest."""
+    order = np.lexsort((slowness, ends[1], ends[0]))
+    order = order[ends[0, order] != ends[1, order]]
+    first = np.ones(order.size, np.bool_)
+    first[1:] = (np.diff(ends[:, order], axis=1) != 0).any(axis=0)
+    return np.sort(order[first])
+
+
+def _largest_part(
+    x: npt.NDArray[np.float64],
+    y: npt.NDArray[np.float64],
+    ends: npt.NDArray[np.int32],
+    length: npt.NDArray[np.float64],
+    road_class: npt.NDArray[np.int8],
+) -> RoadNetwork:
+    """Drop the nodes that the largest part does not reach, with one warning."""
+    links = coo_array((np.ones(ends.shape[1], np.int8), tuple(ends)), shape=(x.size, x.size))
+    part = connected_components(links, directed=False)[1] if x.size else np.zeros(0, np.int32)
+    sizes = np.bincount(part, minlength=1)
+    reached = part == sizes.argmax()  # [n_nodes]
+    n_left_out = int(x.size - sizes.max())
+    if sizes.max() < 2:  # noqa: PLR2004 - a road has two ends
+        raise InputError(
+            f"the network has {x.size} nodes and no edge between two of them; "
+            "at least 2 connected nodes are needed"
+        )
+    number = (np.cumsum(reached) - 1).astype(np.int32)  # [n_nodes]
+    kept = reached[ends[0]]  # [n_edges]
+    tail, head = number[ends[:, kept]]
+    network = RoadNetwork(x[reached], y[reached], tail, head, length[kept], road_class[kept])
+    if network.extent == 0:
+        raise InputError("all connected nodes of the network lie at one place; nothing can move")
+    if n_left_out:
+        warnings.warn(
+            f"the network is disconnected: {n_left_out:,} of {x.size:,} nodes cannot be reached "
+            f"from its largest part and are left out",
+            DisconnectedNetworkWarning,
+            stacklevel=3,
+        )
+    return network
