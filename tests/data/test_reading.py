@@ -8,7 +8,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from retrasyn.data import Trajectories, read
+from retrasyn.data import Trajectories, read, write
+from retrasyn.data.clock import Clock
 from retrasyn.errors import InputError
 
 COLUMNS = {
@@ -353,3 +354,32 @@ def test_a_column_given_twice_is_refused(tmp_path):
 
     refuse(csv, "traj_id")
     refuse(tmp_path / "in.parquet", "traj_id")
+
+
+def test_raw_formats_are_read_and_put_on_steps(tmp_path):
+    text = (
+        "uid,datetime,lat,lng\n7,2020-01-01 00:00:05,39.9,116.3\n7,2020-01-01 00:10:00,39.8,116.4\n"
+    )
+    path = write_text(tmp_path / "raw.csv", text)
+
+    real = read(path, "csv", every="10min")
+
+    assert (real.t.tolist(), real.x.tolist()) == ([0, 1], [116.3, 116.4])
+    assert real.crs == "EPSG:4326"
+    assert real.clock.period == 600
+
+
+def test_options_without_a_raw_format_are_refused(tmp_path):
+    with pytest.raises(InputError, match="only raw formats take options"):
+        read(write_table(tmp_path / "in.csv", COLUMNS), every=60)
+
+
+def test_our_own_geojson_with_real_times_comes_back_by_them(tmp_path):
+    clock = Clock("2020-01-01T00:00:00+00:00", 600.0)
+    real = Trajectories.from_columns(**COLUMNS, clock=clock, crs="EPSG:4326")
+    write(real, tmp_path / "out.geojson", datetime=True)
+
+    back = read(tmp_path / "out.geojson", "geojson", every="10min")
+
+    assert back.t.tolist() == real.t.tolist()
+    assert back.x.tolist() == real.x.tolist()

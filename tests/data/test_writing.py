@@ -1,5 +1,7 @@
 """Trajectories to files, whole or not at all."""
 
+import dataclasses
+import datetime as dt
 import os
 import stat
 
@@ -11,11 +13,14 @@ import pytest
 from hypothesis import given
 
 from retrasyn.data import Trajectories, read, write, writing_files
+from retrasyn.data.clock import Clock
 from retrasyn.data.writing_files import check_writable, replacing
 from retrasyn.errors import OutputError
 from streams import recordings
 
 SUFFIXES = [".csv", ".parquet"]
+EVERY_SUFFIX = [*SUFFIXES, ".geoparquet", ".geojson", ".mfjson"]
+CLOCK = Clock("2008-02-02T08:00:00+08:00", 600.0)
 
 
 @pytest.fixture
@@ -87,6 +92,64 @@ def test_a_file_written_in_many_pieces_holds_the_same(tmp_path_factory, suffix, 
     table = read_table(path)
     for name, column in (("traj_id", real.traj_id), ("t", real.t), ("x", real.x), ("y", real.y)):
         assert np.array_equal(table.column(name).to_numpy(), column), name
+
+
+@pytest.mark.parametrize("suffix", EVERY_SUFFIX)
+def test_the_same_streams_give_the_same_bytes(suffix, two_streams, tmp_path):
+    dated = dataclasses.replace(two_streams, clock=CLOCK, crs="EPSG:4326")
+
+    for name in ("one", "two"):
+        write(dated, tmp_path / f"{name}{suffix}", datetime=True)
+
+    assert (tmp_path / f"one{suffix}").read_bytes() == (tmp_path / f"two{suffix}").read_bytes()
+
+
+@pytest.mark.parametrize("suffix", EVERY_SUFFIX)
+def test_a_disk_that_fails_leaves_nothing_behind(suffix, two_streams, tmp_path, monkeypatch):
+    def fail(self, n_rows):
+        yield from self.__class__.blocks_before(self, n_rows)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Trajectories, "blocks_before", Trajectories.blocks, raising=False)
+    monkeypatch.setattr(Trajectories, "blocks", fail)
+
+    with pytest.raises(OutputError, match="No space left on device"):
+        write(dataclasses.replace(two_streams, clock=CLOCK), tmp_path / f"out{suffix}")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_times_are_added_on_request_and_passed_over_when_read(suffix, two_streams, tmp_path):
+    path = tmp_path / f"out{suffix}"
+
+    write(dataclasses.replace(two_streams, clock=CLOCK), path, datetime=True)
+
+    table = read_table(path)
+    assert table.column_names == ["traj_id", "t", "time", "x", "y"]
+    times = [time.replace(tzinfo=dt.UTC) for time in table.column("time").to_pylist()]
+    assert times == [CLOCK.time_of(int(t)) for t in two_streams.t]
+    assert read(path).x.tolist() == two_streams.x.tolist()
+
+
+@pytest.mark.parametrize("period", [600.0, 600])
+def test_times_in_csv_are_iso_instants(period, two_streams, tmp_path):
+    clock = Clock(CLOCK.epoch, period)
+
+    write(dataclasses.replace(two_streams, clock=clock), tmp_path / "out.csv", datetime=True)
+
+    assert (tmp_path / "out.csv").read_text().splitlines()[:2] == [
+        '"traj_id","t","time","x","y"',
+        '3,4,"2008-02-02T00:40:00Z",0.1,116.4',
+    ]
+
+
+@pytest.mark.parametrize("suffix", EVERY_SUFFIX)
+def test_times_nobody_knows_are_refused(suffix, two_streams, tmp_path):
+    with pytest.raises(OutputError, match="needs real times"):
+        write(two_streams, tmp_path / f"out{suffix}", datetime=True)
+
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_earlier_file_is_replaced(two_streams, tmp_path):
@@ -171,7 +234,9 @@ def refuse(path, *words):
     assert not missing, f"{caught.value} does not name {missing}"
 
 
-@pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.CSV"])
+@pytest.mark.parametrize(
+    "name", ["out.csv", "out.parquet", "out.CSV", "out.geoparquet", "out.geojson", "out.mfjson"]
+)
 def test_a_place_to_write_is_accepted_and_left_alone(name, tmp_path):
     assert check_writable(str(tmp_path / name)) == tmp_path / name
     assert list(tmp_path.iterdir()) == []

@@ -10,11 +10,13 @@ from typing import Any
 
 import typer
 
+from retrasyn.cli.convert import convert
 from retrasyn.cli.demo import demo
 from retrasyn.cli.generate import generate
 from retrasyn.cli.methods import methods
 from retrasyn.cli.stream import stream
 from retrasyn.cli.synthesize import synthesize
+from retrasyn.cli.validate import validate
 from retrasyn.errors import RetraSynError
 
 app = typer.Typer(
@@ -43,6 +45,8 @@ def _root(
 app.command()(synthesize)
 app.command()(stream)
 app.command()(methods)
+app.command()(convert)
+app.command()(validate)
 app.command()(generate)
 app.command()(demo)
 

@@ -17,8 +17,16 @@ if TYPE_CHECKING:
 
 
 def synthesize(
-    source: Annotated[Path, typer.Argument(metavar="INPUT", help="A .parquet or .csv file.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write: .parquet or .csv.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="INPUT", help="A .parquet, .csv or .geoparquet file.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            *("-o", "--out"),
+            help="Where to write: .parquet, .csv, .geoparquet, .geojson or .mfjson.",
+        ),
+    ],
     method: options.MethodName = "retrasyn-p",
     epsilon: options.Epsilon = 1.0,
     window: options.Window = 20,
@@ -34,6 +42,9 @@ def synthesize(
     faithful: options.Faithful = False,
     setting: options.Setting = None,
     seed: options.Seed = "0",
+    datetime: Annotated[
+        bool, typer.Option("--datetime", help="Add a column of real times to the output.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the receipt, and nothing else.")
     ] = False,
@@ -50,7 +61,13 @@ def synthesize(
     """
     from retrasyn.curator import check_window, micro_nats
     from retrasyn.data.reading_files import read
-    from retrasyn.data.writing_files import check_place, check_writable, replacing, write
+    from retrasyn.data.writing_files import (
+        check_expressible,
+        check_place,
+        check_writable,
+        replacing,
+        write,
+    )
     from retrasyn.errors import OutputError, SettingError
     from retrasyn.simulation import checkpoint as checkpoints
     from retrasyn.simulation import run
@@ -80,6 +97,7 @@ def synthesize(
     if resume and checkpoint is None:
         raise SettingError("--resume needs --checkpoint DIR, the folder to go on from")
     real = read(source)
+    check_expressible(real, out, datetime=datetime)
     for note in real.notes:
         sys.stderr.write(f"note: {source}: {note}\n")
     with interruptible_progress(as_json) as progress:
@@ -108,7 +126,7 @@ def synthesize(
             raise
     with replacing(receipt_path) as temporary:
         temporary.write_text(receipt.to_json() + "\n")
-        write(synthetic, out)
+        write(synthetic, out, datetime=datetime)
     if checkpoint is not None:
         checkpoints.discard(checkpoint)
     print(receipt.to_json() if as_json else _summary(receipt, out, receipt_path))

@@ -1,75 +1,167 @@
-"""Trajectories from CSV and Parquet files."""
+"""Trajectories from CSV, Parquet and GeoParquet files."""
 
 from __future__ import annotations
 
+import math
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from retrasyn.data import geoparquet
+from retrasyn.data.frames import COLUMNS, OPTIONAL, column
+from retrasyn.data.metadata import Metadata
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import InputError
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-COLUMNS = ("traj_id", "t", "x", "y")
-OPTIONAL = ("user_id",)
-SUFFIXES = (".parquet", ".csv")
+SUFFIXES = (".parquet", ".csv", ".geoparquet")
 
 
-def read(path: str | os.PathLike[str]) -> Trajectories:
+def read(
+    path: str | os.PathLike[str],
+    kind: str | None = None,
+    *,
+    every: float | str | None = None,
+    **options: Any,
+) -> Trajectories:
     """Read ``traj_id, t, x, y`` and, where present, ``user_id``; other columns are ignored.
 
-    The format follows the suffix, ``.parquet`` or ``.csv``.
+    The format follows the suffix, ``.parquet``, ``.csv`` or ``.geoparquet``. Where a Parquet file
+    has a column of points, it takes the place of x and y. Epoch, period and coordinate system are
+    read where the file keeps them.
+
+    Args:
+        path: A file, or for some raw formats a folder.
+        kind: A raw format, such as ``tdrive`` or ``gpx``, or ``auto``: the fixes are then put on
+            time steps. None: the file has numbered time steps already.
+        every: Length of a time step of a raw format, in seconds or as text (``10min``).
+        options: How a raw format is read: ``user``, ``time``, ``x``, ``y``, ``traj`` name
+            columns; ``timezone``, ``on_error`` and ``from_crs`` as in ``retrasyn convert``.
     """
+    if kind is not None:
+        return _read_raw(path, kind, every=every, options=options)
+    if every is not None or options:
+        raise InputError(f"{path}: only raw formats take options; name one, or kind='auto'")
+    path = check_readable(path)
+    try:
+        table = read_csv(path) if path.suffix.lower() == ".csv" else _read_parquet(path)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise unreadable(path, error) from None
+    if table.num_rows == 0:
+        raise InputError(f"{path} has no rows; nothing to synthesise from")
+    try:
+        known = metadata_of(table.schema)
+        columns: dict[str, Any] = {}
+        for name in table.column_names:
+            if name in (*COLUMNS, *OPTIONAL):
+                columns[name] = column(table.column(name), name)
+            else:
+                columns["x"], columns["y"] = geoparquet.coordinates(table.column(name))
+        del table
+        return Trajectories.from_columns(**columns, clock=known.clock, crs=known.crs)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _read_raw(
+    path: str | os.PathLike[str], kind: str, *, every: float | str | None, options: dict[str, Any]
+) -> Trajectories:
+    """Read the fixes of another program and put them on time steps."""
+    from retrasyn.data.discretise import discretise  # noqa: PLC0415 - heavier than most need
+    from retrasyn.data.formats import Options, read_fixes  # noqa: PLC0415
+
+    asked = Options(numbers="steps" if every is None else "seconds", **options)
+    trajectories, _ = discretise(read_fixes(path, kind, asked), every=every)
+    return trajectories
+
+
+def check_readable(path: str | os.PathLike[str]) -> Path:
+    """Refuse what is no file, or none of a kind we read."""
     path = Path(path)
     if not os.path.exists(path):  # noqa: PTH110 - Path.exists fails on a name too long
         raise InputError(f"{path} does not exist; check the path")
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a .parquet or .csv file")
     if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"{path} ends in {path.suffix or 'nothing'}; use .parquet or .csv")
+        raise InputError(
+            f"{path} ends in {path.suffix or 'nothing'}; use .parquet or .csv (or .geoparquet)"
+        )
     if path.is_file() and path.stat().st_size == 0:
         raise InputError(f"{path} is empty; it needs the columns {', '.join(COLUMNS)}")
-    try:
-        table = _read_csv(path) if path.suffix.lower() == ".csv" else _read_parquet(path)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(
-            f"{path} cannot be read as {path.suffix[1:].lower()}: {first}; "
-            "check that the file is whole and its suffix right"
-        ) from None
-    if table.num_rows == 0:
-        raise InputError(f"{path} has no rows; nothing to synthesise from")
-    try:
-        columns: dict[str, Any] = {name: _column(table, name) for name in table.column_names}
-        del table
-        return Trajectories.from_columns(**columns)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+    return path
+
+
+def unreadable(path: Path, error: Exception) -> InputError:
+    """Say that a file is not what its suffix says."""
+    first = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return InputError(
+        f"{path} cannot be read as {path.suffix[1:].lower()}: {first}; "
+        "check that the file is whole and its suffix right"
+    )
+
+
+def metadata_of(schema: pa.Schema) -> Metadata:
+    """Return what a Parquet file says of its clock and its coordinates."""
+    known = Metadata.of_schema(schema.metadata)
+    if known.crs is None and b"geo" in (schema.metadata or {}):
+        geometry = geoparquet.geometry_column(schema)
+        if geometry is not None:
+            return Metadata(known.clock, geoparquet.crs_of(schema, geometry))
+    return known
+
+
+def points_column(schema: pa.Schema) -> str | None:
+    """Return the column that stands for x and y, where a Parquet file has neither."""
+    if {"x", "y"} & set(schema.names):
+        return None
+    return geoparquet.geometry_column(schema)
 
 
 def _read_parquet(path: Path) -> pa.Table:
-    names = pa.parquet.read_schema(path).names
-    return pa.parquet.read_table(path, columns=_wanted(path, names))
+    schema = pa.parquet.read_schema(path)
+    try:
+        points = points_column(schema)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    if points is None:
+        return pa.parquet.read_table(path, columns=_wanted(path, schema.names))
+    wanted = _wanted(path, [*schema.names, "x", "y"])
+    names = [name for name in wanted if name not in {"x", "y"}]
+    return pa.parquet.read_table(path, columns=[*names, points])
 
 
-def _read_csv(path: Path) -> pa.Table:
-    names = _header(path)
-    options = pa.csv.ConvertOptions(
-        include_columns=_wanted(path, names),
+def read_csv(path: Path) -> pa.Table:
+    """Read the columns we know of a CSV file."""
+    return _parse_csv(path, _wanted(path, header(path)))
+
+
+def _parse_csv(path: Path, columns: list[str]) -> pa.Table:
+    """Read columns of a CSV file; their kinds follow the first rows, or else the column's name."""
+    numbers = dict.fromkeys(("t", "x", "y"), pa.float64())
+    kinds = [{}, numbers, numbers | dict.fromkeys(("traj_id", "user_id"), pa.string())]
+    refusals = []
+    for known in kinds:
+        try:
+            return pa.csv.read_csv(path, convert_options=_conversion(columns, known))
+        except pa.ArrowInvalid as error:  # a later row is of another kind than the first ones
+            refusals.append(error)
+    raise refusals[0]
+
+
+def _conversion(columns: list[str], kinds: dict[str, pa.DataType]) -> pa.csv.ConvertOptions:
+    return pa.csv.ConvertOptions(
+        include_columns=columns,
+        column_types=kinds,
         null_values=[""],  # "nan" is a number here, and refused as one
         strings_can_be_null=True,
     )
-    return pa.csv.read_csv(path, convert_options=options)
 
 
-def _header(path: Path) -> list[str]:
+def header(path: Path) -> list[str]:
     """Return the column names of a CSV file."""
     with path.open("rb") as file:
         line = file.readline(1 << 20)
@@ -98,23 +190,88 @@ def _wanted(path: Path, names: list[str]) -> list[str]:
     return wanted
 
 
-def _column(table: pa.Table, name: str) -> npt.NDArray[Any]:
-    """Return one column as an array, refusing empty cells."""
-    column = table.column(name)
-    if column.null_count:
-        row = int(np.flatnonzero(column.is_null().to_numpy())[0]) + 1
-        raise InputError(
-            f"column {name} is empty in row {row} ({column.null_count} such rows); "
-            "remove these rows or fill them in"
-        )
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        raise InputError(f"column {name} holds {kind}, not numbers or UTF-8 text; convert it first")
-    if not pa.types.is_floating(column.type):
-        return column.to_numpy()  # type: ignore[no-any-return]
-    numbers = np.empty(len(column))  # filled chunk by chunk: joined and widened in one copy
-    row = 0
-    for chunk in column.chunks:
-        numbers[row : row + len(chunk)] = chunk.to_numpy()
-        row += len(chunk)
-    return numbers
+@dataclass(frozen=True, slots=True)
+class OddRow:
+    """A row of a CSV file with too few or too many cells."""
+
+    row: int  # counted from 1, the header not included
+    n_cells: int
+    n_expected: int
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """The columns we know as they stand in a file, before anything is checked."""
+
+    table: pa.Table
+    names: list[str] = field(default_factory=list)  # all columns of the file
+    odd: tuple[OddRow, ...] = ()  # what is not in the table
+    refusal: str | None = None  # why the file was read as text
+
+    @property
+    def points(self) -> str | None:
+        """The column that stands for x and y, if there is one."""
+        return points_column(self.table.schema)
+
+    def row_number(self, row: int) -> int:
+        """Return where a row of the table stands in the file."""
+        number = row + 1
+        for odd in self.odd:  # ascending
+            number += odd.row <= number
+        return number
+
+    def values(self, row: int) -> dict[str, Any]:
+        """Return the cells of a row, points as x and y."""
+        cells = {
+            name: self.table.column(name)[row].as_py()
+            for name in (*COLUMNS, *OPTIONAL)
+            if name in self.table.column_names
+        }
+        return {name: _plain(value) for name, value in cells.items()}
+
+
+def read_raw(path: str | os.PathLike[str]) -> Raw:
+    """Read the columns we know, whatever they hold; refuses only what is no table at all."""
+    path = check_readable(path)
+    try:
+        return _raw_csv(path) if path.suffix.lower() == ".csv" else _raw_parquet(path)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise unreadable(path, error) from None
+
+
+def _raw_parquet(path: Path) -> Raw:
+    schema = pa.parquet.read_schema(path)
+    points = points_column(schema)
+    wanted = [name for name in (*COLUMNS, *OPTIONAL, points) if schema.names.count(name) == 1]
+    return Raw(pa.parquet.read_table(path, columns=wanted), schema.names)
+
+
+def _raw_csv(path: Path) -> Raw:
+    names = header(path)
+    wanted = [name for name in (*COLUMNS, *OPTIONAL) if names.count(name) == 1]
+    if not wanted:
+        return Raw(pa.table({}), names)
+    try:
+        return Raw(_parse_csv(path, wanted), names)
+    except pa.ArrowInvalid as error:
+        refusal = str(error).splitlines()[0]
+    odd: list[OddRow] = []
+
+    def skip(row: Any) -> str:
+        odd.append(OddRow(row.number - 1, row.actual_columns, row.expected_columns))
+        return "skip"
+
+    table = pa.csv.read_csv(
+        path,
+        read_options=pa.csv.ReadOptions(use_threads=False),  # with threads rows have no number
+        parse_options=pa.csv.ParseOptions(invalid_row_handler=skip),
+        convert_options=_conversion(wanted, dict.fromkeys(wanted, pa.string())),
+    )
+    return Raw(table, names, tuple(odd), refusal)
+
+
+def _plain(value: Any) -> Any:
+    """Return a cell as JSON can hold it."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, int | float | str | None) else str(value)

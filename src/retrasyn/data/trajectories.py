@@ -14,6 +14,7 @@ from retrasyn.errors import InputError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    import pyarrow as pa
 
 MAX_SPAN = 10_000_000
 """Most timestamps a file may span: beyond it, raw clock times were surely meant to be binned."""
@@ -104,6 +105,49 @@ class Trajectories:
         object.__setattr__(real, "user_of_stream", real._users(columns["user_id"]))
         return real
 
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        traj_id: str = "traj_id",
+        t: str = "t",
+        x: str = "x",
+        y: str = "y",
+        user_id: str | None = "user_id",
+        clock: Clock | None = None,
+        crs: str | None = None,
+    ) -> Trajectories:
+        """Read anything that speaks the Arrow interface; each argument names a column of it.
+
+        Clock and coordinate system are taken from the frame's metadata unless they are given.
+        """
+        from retrasyn.data import frames  # noqa: PLC0415 - frames build on trajectories
+
+        names = {"traj_id": traj_id, "t": t, "x": x, "y": y, "user_id": user_id}
+        return frames.trajectories_of(frame, names, clock=clock, crs=crs)
+
+    def to_frame(self, *, datetime: bool = False) -> pa.Table:
+        """Return a pyarrow table, which pandas, polars and duckdb read as it is.
+
+        With `datetime`, the column time says when each timestamp begins.
+        """
+        from retrasyn.data import frames  # noqa: PLC0415 - as above
+
+        return frames.table_of(self, datetime=datetime)
+
+    def to_geodataframe(self) -> Any:
+        """Return a GeoPandas frame of points, with their times where the clock is known."""
+        from retrasyn.data import frames  # noqa: PLC0415 - as above
+
+        return frames.to_geodataframe(self)
+
+    def to_trajectory_collection(self) -> Any:
+        """Return a MovingPandas collection of all streams with two points or more."""
+        from retrasyn.data import frames  # noqa: PLC0415 - as above
+
+        return frames.to_trajectory_collection(self)
+
     @property
     def n_points(self) -> int:
         """Number of points."""
@@ -160,6 +204,7 @@ class Trajectories:
                 self.x[rows],
                 self.y[rows],
                 users,
+                self.labels,
                 clock=self.clock,
                 crs=self.crs,
             )

@@ -5,21 +5,23 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from retrasyn.data.reading_files import SUFFIXES
+from retrasyn.data import geojson, geoparquet, moving_features
+from retrasyn.data.frames import schema_of, table_of, time_texts
+from retrasyn.data.geojson import BlockWriter
+from retrasyn.data.metadata import Metadata, clock_of
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import OutputError
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
+SUFFIXES = (".parquet", ".csv", ".geoparquet", ".geojson", ".mfjson")
 _ROWS_AT_ONCE = 1 << 20
 
 
@@ -27,7 +29,10 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
     """Refuse an output that could not be written later; leaves nothing behind."""
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
-        raise OutputError(f"output {path} ends in {path.suffix or 'nothing'}; use .parquet or .csv")
+        raise OutputError(
+            f"output {path} ends in {path.suffix or 'nothing'}; use .parquet or .csv, "
+            "or for maps .geoparquet, .geojson or .mfjson"
+        )
     return check_place(path)
 
 
@@ -76,40 +81,107 @@ def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def write(trajectories: Trajectories, path: str | os.PathLike[str]) -> None:
+def write(
+    trajectories: Trajectories, path: str | os.PathLike[str], *, datetime: bool = False
+) -> None:
     """Write ``traj_id, t, x, y`` and, where known, ``user_id``, sorted by (traj_id, t).
 
-    The format follows the suffix.
+    The format follows the suffix: .parquet, .csv, .geoparquet, .geojson or .mfjson. With
+    `datetime`, a column ``time`` says when each timestamp begins. Epoch, period and coordinate
+    system are kept in every format that has a place for them.
     """
     path = check_writable(path)
+    check_expressible(trajectories, path, datetime=datetime)
     with (
         replacing(path) as temporary,
         temporary.open("wb") as file,
-        contextlib.ExitStack() as stack,
+        _writer(trajectories, path, file, datetime=datetime) as write_block,
     ):
-        writer = None
         for block in trajectories.blocks(_ROWS_AT_ONCE):
-            table = _table(block, trajectories.labels)
-            if writer is None:
-                writer = stack.enter_context(_writer(path, file, table.schema))
+            write_block(block)
+
+
+def check_expressible(
+    trajectories: Trajectories, path: str | os.PathLike[str], *, datetime: bool = False
+) -> None:
+    """Refuse what the format cannot say about data with this clock and coordinate system."""
+    suffix = Path(path).suffix.lower()
+    if suffix == ".mfjson":
+        clock_of(trajectories.clock, f"{path}: MF-JSON")
+    elif datetime:
+        clock_of(trajectories.clock, f"{path}: the column time")
+    if suffix == ".geoparquet":
+        geoparquet.projjson(trajectories.crs)
+
+
+def _writer(
+    trajectories: Trajectories, path: Path, file: IO[bytes], *, datetime: bool
+) -> AbstractContextManager[BlockWriter]:
+    """Open the writer of a file's format."""
+    match path.suffix.lower():
+        case ".geojson":
+            return geojson.point_features(trajectories, file, datetime=datetime)
+        case ".mfjson":
+            return moving_features.stream_features(trajectories, file)
+        case ".geoparquet":
+            return _geoparquet_rows(trajectories, file, datetime=datetime)
+        case ".csv":
+            return _csv_rows(trajectories, file, datetime=datetime)
+        case _:
+            return _parquet_rows(trajectories, file, datetime=datetime)
+
+
+@contextlib.contextmanager
+def _csv_rows(
+    trajectories: Trajectories, file: IO[bytes], *, datetime: bool
+) -> Iterator[BlockWriter]:
+    schema = schema_of(trajectories, datetime=datetime)
+    if datetime:
+        schema = schema.set(schema.names.index("time"), pa.field("time", pa.string()))
+    with pa.csv.CSVWriter(file, schema) as writer:
+
+        def write_block(block: Trajectories) -> None:
+            table = table_of(block)
+            if datetime:
+                times = time_texts(clock_of(block.clock, "the column time"), block.t)
+                table = table.add_column(schema.names.index("time"), "time", times)
             writer.write_table(table)
 
+        yield write_block
 
-def _writer(path: Path, file: IO[bytes], schema: pa.Schema) -> Any:
-    """Return the writer of a file's format."""
-    if path.suffix.lower() == ".csv":
-        return pa.csv.CSVWriter(file, schema)
+
+@contextlib.contextmanager
+def _parquet_rows(
+    trajectories: Trajectories, file: IO[bytes], *, datetime: bool
+) -> Iterator[BlockWriter]:
+    schema = schema_of(trajectories, datetime=datetime)
+    with _parquet_writer(file, schema) as writer:
+        yield lambda block: writer.write_table(table_of(block, datetime=datetime))
+
+
+@contextlib.contextmanager
+def _geoparquet_rows(
+    trajectories: Trajectories, file: IO[bytes], *, datetime: bool
+) -> Iterator[BlockWriter]:
+    fields = [
+        *(field for field in schema_of(trajectories, datetime=datetime) if field.name not in "xy"),
+        pa.field(geoparquet.GEOMETRY, pa.binary()),
+    ]
+    known = Metadata(trajectories.clock, trajectories.crs).to_schema()
+    schema = pa.schema(fields, geoparquet.geo_entry(trajectories) | known)
+    with _parquet_writer(file, schema) as writer:
+
+        def write_block(block: Trajectories) -> None:
+            table = table_of(block, datetime=datetime).drop_columns(["x", "y"])
+            points = geoparquet.points(block.x, block.y)
+            table = table.append_column(geoparquet.GEOMETRY, points)
+            writer.write_table(table.replace_schema_metadata(schema.metadata))
+
+        yield write_block
+
+
+def _parquet_writer(file: IO[bytes], schema: pa.Schema) -> Any:
     # Coordinates are all different: a dictionary of them would only cost time.
-    coded = [name for name in schema.names if name not in {"x", "y"}]
+    unique = {"x", "y", geoparquet.GEOMETRY}
+    coded = [name for name in schema.names if name not in unique]
     return pa.parquet.ParquetWriter(file, schema, use_dictionary=coded)
-
-
-def _table(block: Trajectories, labels: Mapping[str, npt.NDArray[Any]]) -> pa.Table:
-    """Return the rows of some streams, identifiers as the user wrote them."""
-    columns: dict[str, npt.NDArray[Any]] = {"traj_id": block.traj_id}
-    if block.user_id is not None:
-        columns["user_id"] = block.user_id
-    for name, texts in labels.items():
-        columns[name] = texts[columns[name]]
-    columns |= {"t": block.t, "x": block.x, "y": block.y}
-    return pa.table({name: pa.array(column) for name, column in columns.items()})

@@ -130,7 +130,9 @@ def synthesize(
         mean_length=recording.mean_length,
         door=door,
     )
-    synthetic = _run(simulation, recording, keeper, progress)
+    synthetic = dataclasses.replace(
+        _run(simulation, recording, keeper, progress), clock=real.clock, crs=real.crs
+    )
     receipt = plan.receipt(
         simulation,
         seed=None if seed == "random" else secret,

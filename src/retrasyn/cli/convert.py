@@ -1,0 +1,157 @@
+"""``retrasyn convert``: raw positions of any common format in, steps and streams out."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from retrasyn.data.discretise import Summary
+    from retrasyn.data.trajectories import Trajectories
+
+_Column = typer.Option(metavar="COLUMN", help="Its column, where the name is unusual.")
+
+
+def convert(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="FORMAT",
+            help="auto, csv, parquet, geoparquet, geojson, tdrive, geolife, porto, brinkhoff, gpx "
+            "or mf-json.",
+        ),
+    ],
+    source: Annotated[Path, typer.Argument(metavar="SRC", help="A file or a folder.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write, by suffix.")],
+    every: Annotated[
+        str | None, typer.Option(metavar="10min", help="Length of a step; its last fix is kept.")
+    ] = None,
+    box: Annotated[
+        str | None,
+        typer.Option(metavar="x0,y0,x1,y1", help="Leave out what is outside, in output units."),
+    ] = None,
+    from_crs: Annotated[
+        str | None, typer.Option(metavar="EPSG:4326", help="Coordinate system of the input.")
+    ] = None,
+    to_crs: Annotated[
+        str | None, typer.Option(metavar="EPSG:3857", help="Project to this system.")
+    ] = None,
+    dense: Annotated[bool, typer.Option("--dense", help="Number empty steps away.")] = False,
+    on_error: Annotated[
+        Literal["fail", "skip"], typer.Option(help="A line that cannot be used.")
+    ] = "fail",
+    user: Annotated[str | None, _Column] = None,
+    time: Annotated[str | None, _Column] = None,
+    x: Annotated[str | None, _Column] = None,
+    y: Annotated[str | None, _Column] = None,
+    traj: Annotated[str | None, _Column] = None,
+    timezone: Annotated[str, typer.Option(help="Of times without an offset.")] = "UTC",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")
+    ] = False,
+) -> None:
+    """Turn raw positions into the file that synthesize reads.
+
+    One point per user and step, streams cut where a user is missing. Times that are whole numbers
+    count steps unless --every is given.
+
+    Example: retrasyn convert tdrive taxi_log/ -o taxis.parquet --every 10min
+    """
+    from retrasyn.data.discretise import discretise, read_period
+    from retrasyn.data.formats import Options, read_fixes
+    from retrasyn.data.writing_files import check_writable, write
+    from retrasyn.errors import OutputError
+    from retrasyn.space import Box
+
+    options = Options(
+        user=user,
+        time=time,
+        x=x,
+        y=y,
+        traj=traj,
+        timezone=timezone,
+        numbers="steps" if every is None else "seconds",
+        on_error=on_error,
+        from_crs=from_crs,
+    )
+    if every is not None:
+        read_period(every)
+    extent = None if box is None else Box.parse(box)
+    check_writable(out)
+    if os.path.exists(source) and os.path.exists(out) and out.samefile(source):  # noqa: PTH110
+        raise OutputError(f"output {out} is the input itself; name another file")
+    with _counting(quiet=as_json) as progress:
+        real, summary = discretise(
+            read_fixes(source, kind, options),
+            every=every,
+            box=extent,
+            from_crs=from_crs,
+            to_crs=to_crs,
+            dense=dense,
+            progress=progress,
+        )
+        write(real, out)
+    if as_json:
+        print(json.dumps(_facts(real, summary), indent=2))
+    else:
+        _show(out, real, summary)
+
+
+@contextmanager
+def _counting(*, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Give a callback that shows how many fixes were read, on a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.completed:,} fixes"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=quiet or not sys.stderr.isatty(),
+    )
+    task = bar.add_task("", total=None)
+    with bar:
+        yield lambda n_fixes: bar.update(task, completed=n_fixes)
+
+
+def _facts(real: Trajectories, summary: Summary) -> dict[str, object]:
+    """Return the summary, what a timestamp means and the coordinate system."""
+    clock = None if real.clock is None else {"epoch": real.clock.epoch, "period": real.clock.period}
+    return {**summary.to_dict(), "clock": clock, "crs": real.crs}
+
+
+def _show(out: Path, real: Trajectories, summary: Summary) -> None:
+    """Print the summary as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=str(out), show_header=False, title_justify="left")
+    table.add_column()
+    table.add_column(justify="right")
+    rows = {
+        "fixes read": f"{summary.n_fixes:,}",
+        "points": f"{summary.n_points:,}",
+        "users": f"{summary.n_users:,}",
+        "streams": f"{summary.n_streams:,}",
+        "mean length": f"{summary.mean_length:.1f}",
+        "timestamps": f"{summary.n_timestamps:,}",
+        "dropped, not the last in its step": f"{summary.n_duplicates:,}",
+        "dropped, outside the box": f"{summary.n_outside:,}",
+        "dropped, cannot be projected": f"{summary.n_unprojectable:,}",
+        "skipped lines": f"{summary.n_skipped:,}",
+        "epoch": "" if real.clock is None else real.clock.epoch,
+        "step": "" if real.clock is None else f"{real.clock.period:g} s",
+        "coordinates": real.crs or "",
+    }
+    for name, value in rows.items():
+        table.add_row(name, value)
+    Console(file=sys.stdout).print(table)

@@ -1,0 +1,97 @@
+"""Files as blocks of whole lines, plain or gzip, never more than a block at a time."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from retrasyn.errors import InputError
+
+BLOCK = 4 << 20
+LONGEST_LINE = 16 << 20
+_FREE = 64 << 20  # a small file may expand this far whatever its ratio
+_RATIO = 200  # real positions compress ten- to thirtyfold
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines of a file."""
+
+    path: Path
+    first_line: int
+    data: bytes
+
+
+class Unpacked:
+    """A file read in pieces; a compressed one may not expand beyond reason."""
+
+    def __init__(self, path: Path, file: IO[bytes] | gzip.GzipFile, limit: int | None) -> None:
+        self._path, self._file, self._limit = path, file, limit
+        self._n_read = 0
+
+    def read(self, size: int) -> bytes:
+        """Return up to size bytes; none at the end."""
+        data = self._file.read(size)
+        self._n_read += len(data)
+        if self._limit is not None and self._n_read > self._limit:
+            raise InputError(
+                f"{self._path} expands to more than {_RATIO} times its size, as no real recording "
+                "does; decompress it yourself if you trust it"
+            )
+        return data
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Unpacked]:
+    """Open a file, plain or .gz; what goes wrong while it is open names it."""
+    try:
+        if path.suffix.lower() == ".gz":
+            limit = max(_FREE, _RATIO * path.stat().st_size)
+            with gzip.open(path) as file:
+                yield Unpacked(path, file, limit)
+        elif path.suffix.lower() in {".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz"}:
+            raise InputError(f"{path} is an archive; unpack it first (only .gz is read as it is)")
+        else:
+            with path.open("rb") as file:
+                yield Unpacked(path, file, None)
+    except EOFError:
+        raise InputError(f"{path} ends too early: the compressed file is not whole") from None
+    except (OSError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path} cannot be read: {reason}") from None
+
+
+def blocks(path: Path) -> Iterator[Block]:
+    """Cut a text file into blocks of whole lines; a byte-order mark is dropped."""
+    with unpacked(path) as file:
+        line, rest = 1, b""
+        while data := file.read(BLOCK):
+            if line == 1 and not rest:
+                data = _without_mark(path, data)
+            end = data.rfind(b"\n") + 1
+            if not end:
+                rest += data
+                if len(rest) > LONGEST_LINE:
+                    raise InputError(
+                        f"{path}, line {line} is longer than {LONGEST_LINE >> 20} MiB; "
+                        "is this a text file?"
+                    )
+                continue
+            whole = rest + data[:end]
+            rest = data[end:]
+            yield Block(path, line, whole)
+            line += whole.count(b"\n")
+        if rest:
+            yield Block(path, line, rest)
+
+
+def _without_mark(path: Path, data: bytes) -> bytes:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{path}, line 1: the text is UTF-16; save it as UTF-8")
+    return data.removeprefix(_BOM)

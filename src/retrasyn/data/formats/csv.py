@@ -1,0 +1,141 @@
+"""CSV with a header, of any library: columns are found by name, the delimiter by looking."""
+
+from __future__ import annotations
+
+import csv as standard
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from retrasyn.data.formats.base import WGS84, Fixes, Options, Rows
+from retrasyn.data.formats.blocks import Block, blocks
+from retrasyn.data.formats.columns import Columns, find_columns
+from retrasyn.data.formats.delimited import (
+    Layout,
+    Piece,
+    column,
+    label_types,
+    number_types,
+    parse_pieces,
+    points_of_text,
+)
+from retrasyn.data.formats.parallel import files_of
+from retrasyn.errors import InputError
+
+_DELIMITERS = ",;\t|"
+_TIME_TYPES = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.int64(), pa.float64())
+
+
+def read_csv(path: Path, options: Options) -> Iterator[Fixes]:
+    """Read a file or all ``.csv`` and ``.txt`` files of a folder."""
+    yield from parse_pieces(_pieces(files_of(path, ".csv", ".txt", ".tsv"), options), options)
+
+
+def _pieces(files: list[Path], options: Options) -> Iterator[Piece]:
+    for file in files:
+        layout = None
+        for block in blocks(file):
+            rows = block
+            if layout is None:
+                header, _, rest = block.data.partition(b"\n")
+                layout = _layout(file, header, rest, options)
+                rows = Block(file, 2, rest)
+            if rows.data.strip():
+                yield Piece(rows, layout)
+        if layout is None:
+            raise InputError(f"{file} is empty; it needs a header and rows")
+
+
+def split_header(path: Path, header: bytes) -> tuple[list[str], str]:
+    """Return the names in a header and its delimiter, the one it has most of."""
+    try:
+        text = header.decode().strip("\r\n")
+    except UnicodeDecodeError:
+        raise InputError(f"{path}, line 1: the header is not UTF-8 text") from None
+    if not text.strip():
+        raise InputError(f"{path}, line 1 is empty; it needs the columns of a header")
+    delimiter = max(_DELIMITERS, key=text.count)
+    names = _split(text, delimiter)
+    if not names:
+        raise InputError(f"{path}, line 1 is no header of column names")
+    return [name.strip() for name in names], delimiter
+
+
+def _split(line: str, delimiter: str) -> list[str]:
+    """Return the fields of a line; none if it cannot be split."""
+    try:
+        return next(standard.reader([line], delimiter=delimiter), [])
+    except standard.Error:
+        return []
+
+
+def _layout(path: Path, header: bytes, rest: bytes, options: Options) -> Layout:
+    names, delimiter = split_header(path, header)
+    columns = find_columns(names, options, path)
+    twice = [name for name in columns.wanted if names.count(name) > 1]
+    if twice:
+        raise InputError(f"{path}, line 1: the column {twice[0]} stands there twice; rename one")
+    sample = _split(_first_line(rest), delimiter)
+    at = names.index(columns.time)
+    time_type = _time_type(sample[at] if at < len(sample) else "")
+    types = [
+        *label_types(columns.user, columns.traj),
+        (columns.time, time_type),
+        *number_types(columns.x, columns.y),
+    ]
+    if columns.geometry:
+        types.append((columns.geometry, pa.string()))
+    # names must differ for Arrow; those not wanted are not looked at
+    unique = [name if name in columns.wanted else f"{name} #{i}" for i, name in enumerate(names)]
+    return Layout(
+        tuple(unique), tuple(dict(types).items()), _Rows(columns), delimiter, joinable=True
+    )
+
+
+def _first_line(data: bytes) -> str:
+    return data.lstrip(b"\r\n").partition(b"\n")[0].decode(errors="replace").strip("\r\x00")
+
+
+def _time_type(text: str) -> pa.DataType:
+    """Return the type that understands a time, text if none does."""
+    for kind in _TIME_TYPES:
+        try:
+            pa.array([text.strip()]).cast(kind)
+        except pa.ArrowException:
+            continue
+        return kind
+    return pa.string()
+
+
+class _Rows:
+    """Makes rows of parsed columns; equal where the columns are."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Rows) and other._columns == self._columns
+
+    def __hash__(self) -> int:
+        return hash(self._columns)
+
+    def __call__(self, table: pa.Table, path: Path, lines: Any) -> Rows:
+        """Return the rows of a table."""
+        columns = self._columns
+        if columns.geometry:
+            x, y = points_of_text(column(table, columns.geometry))
+        else:
+            x, y = column(table, columns.x), column(table, columns.y)
+        return Rows(
+            path=path,
+            user=column(table, columns.user),
+            time=column(table, columns.time),
+            x=x,
+            y=y,
+            trip=column(table, columns.traj) if columns.traj else None,
+            lines=lines,
+            names=columns.names,
+            crs=WGS84 if columns.crs else None,
+        )

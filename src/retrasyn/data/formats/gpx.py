@@ -1,0 +1,141 @@
+"""GPX: the timed points of tracks. Documents with a DOCTYPE, and so with entities, are refused.
+
+A file is one user, as one device records one file; ``--user name`` takes each track's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.parsers import expat  # a DOCTYPE is refused, so nothing can expand
+
+import numpy as np
+import pyarrow as pa
+
+from retrasyn.data.formats.base import WGS84, Fixes, Options, Rows, refusal
+from retrasyn.data.formats.blocks import unpacked
+from retrasyn.data.formats.checking import check
+from retrasyn.data.formats.parallel import files_of, stem
+from retrasyn.errors import InputError, SettingError
+
+_BLOCK = 1 << 20
+_LONGEST_TEXT = 1 << 16
+_NAMES = {"user": "name", "time": "time", "x": "lon", "y": "lat"}
+
+
+def read_gpx(path: Path, options: Options) -> Iterator[Fixes]:
+    """Read a file or all ``.gpx`` files of a folder."""
+    if options.user not in {None, "name", "file"}:
+        raise SettingError(f"--user {options.user!r} does not fit gpx; use file or name")
+    for file in files_of(path, ".gpx"):
+        yield from _read(file, options)
+
+
+def _read(path: Path, options: Options) -> Iterator[Fixes]:
+    tracks = _Tracks(path)
+    by_name = options.user == "name"
+    with unpacked(path) as file:
+        while data := file.read(_BLOCK):
+            tracks.feed(data, last=False)
+            if tracks.lines and not (by_name and tracks.unnamed):
+                yield check(tracks.take(by_name=by_name), options)
+        tracks.feed(b"", last=True)
+    if tracks.lines:
+        yield check(tracks.take(by_name=by_name), options)
+
+
+@dataclass(slots=True)
+class _Tracks:
+    """What the parser has met so far and nobody has taken yet."""
+
+    path: Path
+    lines: list[int] = field(default_factory=list)
+    places: list[tuple[str | None, str | None]] = field(default_factory=list)
+    times: list[str | None] = field(default_factory=list)
+    segments: list[int] = field(default_factory=list)
+    track_of: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)  # of every track
+    _n_segments: int = 0
+    _open: list[str] = field(default_factory=list)  # elements we are inside of
+    _text: list[str] = field(default_factory=list)
+    _parser: expat.XMLParserType = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._parser = expat.ParserCreate(namespace_separator=" ")
+        self._parser.buffer_text = True
+        self._parser.StartDoctypeDeclHandler = self._refuse_doctype
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._hear
+
+    @property
+    def unnamed(self) -> bool:
+        """Whether the newest track may still get a name."""
+        return bool(self.names) and not self.names[-1]
+
+    def feed(self, data: bytes, *, last: bool) -> None:
+        """Parse some more bytes."""
+        try:
+            self._parser.Parse(data, last)
+        except expat.ExpatError as error:
+            reason = expat.ErrorString(error.code)
+            raise refusal(self.path, error.lineno, f"the XML is broken: {reason}") from None
+
+    def take(self, *, by_name: bool) -> Rows:
+        """Return the points met since the last time. A point half read waits."""
+        names = [name or f"{stem(self.path)} {i + 1}" for i, name in enumerate(self.names)]
+        users = [names[track] if by_name else stem(self.path) for track in self.track_of]
+        n_rows = len(self.times)
+        rows = Rows(
+            path=self.path,
+            user=pa.array(users[:n_rows], pa.string()),
+            time=pa.array(self.times, pa.string()),
+            x=pa.array([x for x, _ in self.places[:n_rows]], pa.string()),
+            y=pa.array([y for _, y in self.places[:n_rows]], pa.string()),
+            trip=pa.array([str(n) for n in self.segments[:n_rows]], pa.string()),
+            lines=np.array(self.lines[:n_rows], np.int64),
+            names=_NAMES,
+            crs=WGS84,
+        )
+        for column in (self.lines, self.places, self.segments, self.track_of):
+            del column[:n_rows]
+        self.times.clear()
+        return rows
+
+    def _refuse_doctype(self, *_: object) -> None:
+        raise InputError(
+            f"{self.path}, line {self._parser.CurrentLineNumber}: the document has a DOCTYPE, "
+            "which GPX never needs and which can hide entities; remove it"
+        )
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        tag = name.rpartition(" ")[2]
+        self._open.append(tag)
+        self._text.clear()
+        if tag == "trk":
+            self.names.append("")
+        elif tag == "trkseg":
+            self._n_segments += 1
+        elif tag == "trkpt":
+            self.lines.append(self._parser.CurrentLineNumber)
+            self.places.append((attributes.get("lon"), attributes.get("lat")))
+            self.segments.append(self._n_segments)
+            self.track_of.append(len(self.names) - 1)
+
+    def _end(self, name: str) -> None:
+        tag = name.rpartition(" ")[2]
+        self._open.pop()
+        parent = self._open[-1] if self._open else ""
+        if tag == "trkpt" and len(self.times) < len(self.lines):
+            self.times.append(None)
+        elif tag == "time" and parent == "trkpt" and len(self.times) < len(self.lines):
+            self.times.append("".join(self._text).strip())
+        elif tag == "name" and parent == "trk":
+            self.names[-1] = "".join(self._text).strip()
+
+    def _hear(self, text: str) -> None:
+        if self._open and self._open[-1] in {"time", "name"}:
+            self._text.append(text)
+            if sum(map(len, self._text)) > _LONGEST_TEXT:
+                raise refusal(self.path, self._parser.CurrentLineNumber, "a text is far too long")

@@ -1,0 +1,167 @@
+"""Trajectories as Arrow tables, and from anything that speaks the Arrow interface."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from retrasyn.data import geoparquet
+from retrasyn.data.metadata import Metadata, clock_of, instants, iso_texts
+from retrasyn.data.trajectories import Trajectories
+from retrasyn.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from retrasyn.data.clock import Clock
+
+COLUMNS = ("traj_id", "t", "x", "y")
+OPTIONAL = ("user_id",)
+TIME = pa.timestamp("us", tz="UTC")
+
+
+# Out
+
+
+def schema_of(trajectories: Trajectories, *, datetime: bool = False) -> pa.Schema:
+    """Return the columns that `table_of` gives, with the metadata."""
+    fields = {"traj_id": pa.string() if "traj_id" in trajectories.labels else pa.int64()}
+    if trajectories.user_of_stream is not None:
+        fields["user_id"] = pa.string() if "user_id" in trajectories.labels else pa.int64()
+    fields["t"] = pa.int64()
+    if datetime:
+        fields["time"] = TIME
+    fields |= {"x": pa.float64(), "y": pa.float64()}
+    known = Metadata(trajectories.clock, trajectories.crs).to_schema()
+    return pa.schema(fields, known or None)
+
+
+def table_of(trajectories: Trajectories, *, datetime: bool = False) -> pa.Table:
+    """Return one row per point, identifiers as the user wrote them; with datetime, their time."""
+    schema = schema_of(trajectories, datetime=datetime)
+    columns: dict[str, Any] = {
+        "traj_id": identifiers_of(trajectories, "traj_id"),
+        "t": trajectories.t,
+        "x": trajectories.x,
+        "y": trajectories.y,
+    }
+    if trajectories.user_of_stream is not None:
+        columns["user_id"] = identifiers_of(trajectories, "user_id")
+    if datetime:
+        columns["time"] = instants(clock_of(trajectories.clock, "the column time"), columns["t"])
+    arrays = [pa.array(columns[field.name], field.type) for field in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def identifiers_of(trajectories: Trajectories, column: str) -> Any:
+    """Return the stream or the user of every point, as the user wrote it."""
+    numbers = trajectories.traj_id if column == "traj_id" else trajectories.user_id
+    labels = trajectories.labels.get(column)
+    return numbers if labels is None else pa.array(labels, pa.string()).take(pa.array(numbers))
+
+
+def time_texts(clock: Clock, t: npt.NDArray[np.int64]) -> pa.Array:
+    """Return when each timestamp begins, as text; each different one is written once."""
+    times, codes = np.unique(t, return_inverse=True)
+    texts = iso_texts(instants(clock, times), whole_seconds=float(clock.period).is_integer())
+    return pa.array(texts, pa.string()).take(pa.array(codes))
+
+
+def to_geodataframe(trajectories: Trajectories) -> Any:
+    """Return a GeoDataFrame of points, with the column time where the clock is known."""
+    geopandas = geoparquet.load_extra("geopandas", "for a GeoDataFrame")
+    geoparquet.projjson(trajectories.crs)  # refuses a coordinate system nobody knows
+    table = table_of(trajectories, datetime=trajectories.clock is not None)
+    points = geopandas.points_from_xy(trajectories.x, trajectories.y, crs=trajectories.crs)
+    return geopandas.GeoDataFrame(table.drop_columns(["x", "y"]).to_pandas(), geometry=points)
+
+
+def to_trajectory_collection(trajectories: Trajectories) -> Any:
+    """Return a MovingPandas collection, in UTC; streams of one point are no lines and left out."""
+    clock_of(trajectories.clock, "a TrajectoryCollection")
+    movingpandas = geoparquet.load_extra("movingpandas", "for a TrajectoryCollection")
+    points = to_geodataframe(trajectories)
+    points["time"] = points["time"].dt.tz_localize(None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of every stream without coordinate system
+        return movingpandas.TrajectoryCollection(points, "traj_id", t="time")
+
+
+# In
+
+
+def trajectories_of(
+    frame: Any,
+    names: dict[str, str | None],
+    *,
+    clock: Clock | None = None,
+    crs: str | None = None,
+) -> Trajectories:
+    """Read a frame whose columns are called as `names` says."""
+    table = as_table(frame)
+    kept = Metadata.of_schema(table.schema.metadata)
+    there = table.column_names
+    wanted = {role: name for role, name in names.items() if name is not None}
+    if "user_id" in wanted and wanted["user_id"] == "user_id" and "user_id" not in there:
+        del wanted["user_id"]
+    geometry = geoparquet.geometry_column(table.schema)
+    if geometry is not None and not {wanted["x"], wanted["y"]} & set(there):
+        crs = crs or geoparquet.crs_of(table.schema, geometry)
+        del wanted["x"], wanted["y"]
+    missing = [name for name in wanted.values() if name not in there]
+    if missing:
+        raise InputError(
+            f"the frame has no column {', '.join(missing)} (it has {', '.join(there)}); "
+            'name its columns, for example x="lon", y="lat"'
+        )
+    twice = [name for name in wanted.values() if there.count(name) > 1]
+    if twice:
+        raise InputError(f"the frame has the column {twice[0]} twice; rename one of them")
+    columns = {role: column(table.column(name), role) for role, name in wanted.items()}
+    if "x" not in wanted:
+        columns["x"], columns["y"] = geoparquet.coordinates(table.column(geometry))
+    return Trajectories.from_columns(**columns, clock=clock or kept.clock, crs=crs or kept.crs)
+
+
+def as_table(frame: Any) -> pa.Table:
+    """Return a frame as a table, without copying where that is possible."""
+    if isinstance(frame, pa.Table):
+        return frame
+    if hasattr(frame, "to_arrow") and hasattr(frame, "geometry"):  # a GeoDataFrame
+        frame = frame.to_arrow(index=False)
+    if not (hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__")):
+        raise InputError(
+            f"{type(frame).__name__} does not speak the Arrow interface; give a pandas, polars or "
+            "pyarrow table or a duckdb relation, or use Trajectories.from_columns"
+        )
+    try:
+        return pa.table(frame)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"the frame cannot be turned into an Arrow table: {first}") from None
+
+
+def column(values: pa.ChunkedArray, name: str) -> npt.NDArray[Any]:
+    """Return one column as an array, refusing empty cells."""
+    if values.null_count:
+        row = int(np.flatnonzero(values.is_null().to_numpy())[0]) + 1
+        raise InputError(
+            f"column {name} is empty in row {row} ({values.null_count} such rows); "
+            "remove these rows or fill them in"
+        )
+    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        raise InputError(f"column {name} holds {kind}, not numbers or UTF-8 text; convert it first")
+    if kind == pa.string_view():
+        values = values.cast(pa.large_string())
+    if not pa.types.is_floating(values.type):
+        return values.to_numpy()  # type: ignore[no-any-return]
+    numbers = np.empty(len(values))  # filled chunk by chunk: joined and widened in one copy
+    row = 0
+    for chunk in values.chunks:
+        numbers[row : row + len(chunk)] = chunk.to_numpy()
+        row += len(chunk)
+    return numbers

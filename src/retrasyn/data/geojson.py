@@ -1,0 +1,113 @@
+"""Points as GeoJSON (RFC 7946), and JSON text made from columns instead of from objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from retrasyn.data.frames import identifiers_of, time_texts
+from retrasyn.data.geoparquet import LONGITUDE_LATITUDE
+from retrasyn.data.metadata import KEY, Metadata, clock_of
+from retrasyn.data.trajectories import Trajectories
+
+BlockWriter = Callable[[Trajectories], None]
+_TEXT = pa.large_string()
+_CONTROLS = [chr(code) for code in range(32)]
+
+
+@contextmanager
+def point_features(
+    trajectories: Trajectories, file: IO[bytes], *, datetime: bool = False
+) -> Iterator[BlockWriter]:
+    """Open a collection with a feature per point; every block given adds its points."""
+    head = opening(trajectories)
+    if trajectories.crs is not None and trajectories.crs.upper() not in LONGITUDE_LATITUDE:
+        # Older than the RFC, which knows degrees only; GDAL and GeoPandas go by it.
+        head["crs"] = {"type": "name", "properties": {"name": urn_of(trajectories.crs)}}
+    with collection(file, head) as add:
+        yield lambda block: add(_points(block, datetime=datetime))
+
+
+def opening(trajectories: Trajectories) -> dict[str, Any]:
+    """Return how every collection begins: its kind, and what is known of clock and coordinates."""
+    known = Metadata(trajectories.clock, trajectories.crs)
+    return {"type": "FeatureCollection"} | ({} if known == Metadata() else {KEY: known.to_dict()})
+
+
+def urn_of(crs: str) -> str:
+    """Name a coordinate system as GeoJSON does.
+
+    >>> urn_of("EPSG:3857")
+    'urn:ogc:def:crs:EPSG::3857'
+    """
+    if crs.upper() in LONGITUDE_LATITUDE:
+        return "urn:ogc:def:crs:OGC:1.3:CRS84"
+    authority, colon, code = crs.partition(":")
+    return f"urn:ogc:def:crs:{authority.upper()}::{code}" if colon and code.isalnum() else crs
+
+
+@contextmanager
+def collection(file: IO[bytes], head: dict[str, Any]) -> Iterator[Callable[[pa.Array], None]]:
+    """Write a collection around features, which arrive as arrays of JSON text."""
+    file.write(json.dumps(head)[:-1].encode() + b', "features": [')
+    comma = len(",")
+
+    def add(features: pa.Array) -> None:
+        nonlocal comma
+        if len(features):
+            lines = joined(",\n", features)
+            # The texts of an array lie one behind the other: they are the file.
+            end = int(np.frombuffer(lines.buffers()[1], np.int64)[len(lines)])
+            file.write(memoryview(lines.buffers()[2])[comma:end])
+            comma = 0
+
+    yield add
+    file.write(b"\n]}\n")
+
+
+def _points(block: Trajectories, *, datetime: bool) -> pa.Array:
+    """Return a feature per point: [n_points]."""
+    properties = ['{"type":"Feature","properties":{"traj_id":', identifier_texts(block, "traj_id")]
+    if block.user_of_stream is not None:
+        properties += [',"user_id":', identifier_texts(block, "user_id")]
+    properties += [',"t":', number_texts(block.t)]
+    if datetime:
+        times = time_texts(clock_of(block.clock, "the property time"), block.t)
+        properties += [',"time":"', times, '"']
+    geometry = ['},"geometry":{"type":"Point","coordinates":', coordinate_texts(block), "}}"]
+    return joined(*properties, *geometry)
+
+
+def joined(*pieces: Any) -> pa.Array:
+    """Join texts and arrays of texts row by row."""
+    columns = [
+        pa.scalar(piece, _TEXT) if isinstance(piece, str) else piece.cast(_TEXT) for piece in pieces
+    ]
+    return pc.binary_join_element_wise(*columns, pa.scalar("", _TEXT))
+
+
+def number_texts(numbers: Any) -> pa.Array:
+    """Write numbers with as few digits as bring them back bit by bit."""
+    return pa.array(numbers).cast(_TEXT)
+
+
+def coordinate_texts(block: Trajectories) -> pa.Array:
+    """Write positions: [n_points]."""
+    return joined("[", number_texts(block.x), ",", number_texts(block.y), "]")
+
+
+def identifier_texts(block: Trajectories, column: str) -> pa.Array:
+    """Write the stream or the user of every point as JSON."""
+    if column not in block.labels:
+        return number_texts(identifiers_of(block, column))
+    texts = identifiers_of(block, column).cast(_TEXT)
+    for character in ("\\", '"', *_CONTROLS):  # the backslash first: the others bring their own
+        if pc.any(pc.match_substring(texts, character)).as_py():
+            texts = pc.replace_substring(texts, character, json.dumps(character)[1:-1])
+    return joined('"', texts, '"')

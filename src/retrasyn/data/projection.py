@@ -1,0 +1,89 @@
+"""Where fixes are: in another coordinate system (behind the extra [geo]), inside a box."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from retrasyn.data.formats.base import Fixes, constant
+from retrasyn.errors import MissingExtra, SettingError
+from retrasyn.space import Box
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+class Projection:
+    """Transforms points; x is always east or longitude, y north or latitude."""
+
+    def __init__(self, from_crs: str, to_crs: str) -> None:
+        pyproj = _load_pyproj()
+        for role, text in (("from", from_crs), ("to", to_crs)):
+            try:
+                pyproj.CRS.from_user_input(text)
+            except pyproj.exceptions.CRSError:
+                raise SettingError(
+                    f"--{role}-crs {text[:60]!r} is not a coordinate system; write for example "
+                    "EPSG:4326"
+                ) from None
+        try:
+            self._transformer = pyproj.Transformer.from_crs(from_crs, to_crs, always_xy=True)
+        except pyproj.exceptions.ProjError as error:
+            raise SettingError(f"{from_crs} cannot become {to_crs}: {error}") from None
+
+    def __call__(
+        self, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return the points in the other system, infinite where it has no place for them."""
+        there = self._transformer.transform(x, y)
+        return np.asarray(there[0], np.float64), np.asarray(there[1], np.float64)
+
+
+class Placing:
+    """Projects fixes, leaves out those outside the box, and counts."""
+
+    def __init__(self, box: Box | None, from_crs: str | None, to_crs: str | None) -> None:
+        self._box, self.crs, self._to_crs = box, from_crs, to_crs
+        self._project: Projection | None = None
+        self.n_outside = self.n_lost = 0
+        if from_crs and to_crs:  # so that a wrong name is refused before anything is read
+            self._project = Projection(from_crs, to_crs)
+
+    def __call__(self, chunk: Fixes) -> pa.Table:
+        """Return the rows that stay, as a table."""
+        x, y = chunk.x, chunk.y
+        self.crs = self.crs or chunk.crs
+        keep = np.ones(x.size, np.bool_)
+        if self._to_crs is not None:
+            x, y = self._projection(chunk)(x, y)
+            keep = np.isfinite(x) & np.isfinite(y)
+            self.n_lost += int(x.size - keep.sum())
+        if self._box is not None:
+            x0, y0, x1, y1 = self._box
+            inside = (x >= x0) & (x <= x1) & (y >= y0) & (y <= y1)
+            self.n_outside += int((keep & ~inside).sum())
+            keep &= inside
+        trip = constant("", x.size) if chunk.trip is None else chunk.trip
+        table = pa.table({"user": chunk.user, "trip": trip, "time": chunk.time, "x": x, "y": y})
+        return table if keep.all() else table.filter(pa.array(keep))
+
+    def _projection(self, chunk: Fixes) -> Projection:
+        if self._project is None:
+            if self.crs is None or self._to_crs is None:
+                raise SettingError(
+                    f"{chunk.path} does not say its coordinate system; give --from-crs, for "
+                    "example EPSG:4326"
+                )
+            self._project = Projection(self.crs, self._to_crs)
+        return self._project
+
+
+def _load_pyproj() -> Any:
+    try:
+        import pyproj  # noqa: PLC0415 - optional
+        import pyproj.exceptions  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtra('pyproj is not installed: pip install "retrasyn[geo]"') from None
+    return pyproj
