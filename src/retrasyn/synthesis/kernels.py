@@ -17,6 +17,7 @@ from retrasyn.randomness.kernels import word_at
 
 ENDED = np.uint16(0xFFFF)
 MOVE_SLOTS = 16  # nine neighbours, padded to a power of two
+_BLOCK = 256  # words drawn together, a fixed number, so that the compiler can vectorise them
 _LOW_16 = np.uint64(0xFFFF)
 _LOW_28 = np.uint64((1 << 28) - 1)
 _SHIFT_4, _SHIFT_16, _SHIFT_32 = np.uint64(4), np.uint64(16), np.uint64(32)
@@ -89,6 +90,20 @@ def _choose(slot: np.uint64, word: np.uint64) -> np.uint16:
     return np.uint16((slot if below else slot >> _SHIFT_16) & _LOW_16)
 
 
+@njit(inline="always")
+def _fate(
+    word: np.uint64,
+    cell: np.uint16,
+    weight: float,
+    against_moves: float,
+    slots: npt.NDArray[np.uint64],
+) -> np.uint16:
+    """Return where a stream goes, or ENDED."""
+    u = np.float64((word >> _SHIFT_4) & _LOW_28)  # a uniform, times 2^28
+    slot = slots[(np.uint64(cell) << _SHIFT_4) | (word & _SLOT_MASK)]
+    return _choose(slot, word) if u >= weight * (_TWO_28 - against_moves * u) else ENDED
+
+
 @njit(nogil=True, cache=True)
 def decide(
     ids: npt.NDArray[np.int64],
@@ -111,16 +126,22 @@ def decide(
     quits with probability s h.
     """
     slots = table.reshape(-1)
+    words = np.empty(_BLOCK, np.uint64)
+    whole = ids.size - ids.size % _BLOCK
     n_alive = 0
-    for i in range(ids.size):
-        cell = cells[i]
+    for first in range(0, whole, _BLOCK):
+        for j in range(_BLOCK):
+            words[j] = word_at(key, np.uint64(ids[first + j]))
+        for j in range(_BLOCK):
+            i = first + j
+            weight = min(np.float64(t - entered[i]) * per_length, length_cap) * odds[cells[i]]
+            moved[i] = _fate(words[j], cells[i], weight, against_moves, slots)
+            n_alive += moved[i] != ENDED
+    for i in range(whole, ids.size):
         word = word_at(key, np.uint64(ids[i]))
-        u = np.float64((word >> _SHIFT_4) & _LOW_28)  # a uniform, times 2^28
-        weight = min(np.float64(t - entered[i]) * per_length, length_cap) * odds[cell]
-        alive = u >= weight * (_TWO_28 - against_moves * u)
-        slot = slots[(np.uint64(cell) << _SHIFT_4) | (word & _SLOT_MASK)]
-        moved[i] = _choose(slot, word) if alive else ENDED
-        n_alive += alive
+        weight = min(np.float64(t - entered[i]) * per_length, length_cap) * odds[cells[i]]
+        moved[i] = _fate(word, cells[i], weight, against_moves, slots)
+        n_alive += moved[i] != ENDED
     return n_alive
 
 
