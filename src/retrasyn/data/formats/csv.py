@@ -10,12 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from retrasyn.data.formats.base import WGS84, Fixes, Options, Rows
-from retrasyn.data.formats.blocks import Block, blocks
 from retrasyn.data.formats.columns import Columns, find_columns
 from retrasyn.data.formats.delimited import (
     Layout,
-    Piece,
     column,
+    headed_pieces,
     label_types,
     number_types,
     parse_pieces,
@@ -30,22 +29,11 @@ _TIME_TYPES = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.int64(), pa.flo
 
 def read_csv(path: Path, options: Options) -> Iterator[Fixes]:
     """Read a file or all ``.csv`` and ``.txt`` files of a folder."""
-    yield from parse_pieces(_pieces(files_of(path, ".csv", ".txt", ".tsv"), options), options)
-
-
-def _pieces(files: list[Path], options: Options) -> Iterator[Piece]:
-    for file in files:
-        layout = None
-        for block in blocks(file):
-            rows = block
-            if layout is None:
-                header, _, rest = block.data.partition(b"\n")
-                layout = _layout(file, header, rest, options)
-                rows = Block(file, 2, rest)
-            if rows.data.strip():
-                yield Piece(rows, layout)
-        if layout is None:
-            raise InputError(f"{file} is empty; it needs a header and rows")
+    pieces = headed_pieces(
+        files_of(path, ".csv", ".txt", ".tsv"),
+        lambda file, header, rest: _layout(file, header, rest, options),
+    )
+    yield from parse_pieces(pieces, options)
 
 
 def split_header(path: Path, header: bytes) -> tuple[list[str], str]:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from retrasyn.data.formats.base import LABELS, Fixes, Options, Rows, refusal
-from retrasyn.data.formats.blocks import BLOCK, Block
+from retrasyn.data.formats.blocks import BLOCK, Block, blocks
 from retrasyn.data.formats.checking import check
 from retrasyn.data.formats.parallel import in_order
 from retrasyn.errors import InputError
@@ -49,6 +49,24 @@ class Piece:
 
     block: Block
     layout: Layout
+
+
+def headed_pieces(
+    files: list[Path], layout_of: Callable[[Path, bytes, bytes], Layout]
+) -> Iterator[Piece]:
+    """Cut files into pieces; the first line of each, and what follows it, tell its layout."""
+    for file in files:
+        layout = None
+        for block in blocks(file):
+            rows = block
+            if layout is None:
+                header, _, rest = block.data.partition(b"\n")
+                layout = layout_of(file, header, rest)
+                rows = Block(file, 2, rest)
+            if rows.data.strip():
+                yield Piece(rows, layout)
+        if layout is None:
+            raise InputError(f"{file} is empty; it needs a header and rows")
 
 
 def parse_pieces(pieces: Iterable[Piece], options: Options) -> Iterator[Fixes]:

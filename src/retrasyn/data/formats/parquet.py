@@ -40,7 +40,9 @@ def read_table(
                 row += len(batch)
     except (pa.ArrowException, OSError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path} cannot be read as parquet: {first}") from None
+        raise InputError(
+            f"{path} cannot be read as parquet: {first}; check that the file is whole"
+        ) from None
 
 
 def _rows(table: pa.Table, path: Path, columns: Columns, row: int, crs: str | None) -> Rows:

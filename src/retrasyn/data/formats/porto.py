@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from retrasyn.data.formats.base import LABELS, WGS84, Fixes, Options, Rows
-from retrasyn.data.formats.blocks import Block, blocks
 from retrasyn.data.formats.csv import split_header
-from retrasyn.data.formats.delimited import Layout, Piece, column, parse_pieces
+from retrasyn.data.formats.delimited import Layout, column, headed_pieces, parse_pieces
 from retrasyn.data.formats.parallel import files_of
 from retrasyn.errors import InputError
 
@@ -56,20 +55,8 @@ def _rows(table: pa.Table, path: Path, lines: Any) -> Rows:
 
 def read_porto(path: Path, options: Options) -> Iterator[Fixes]:
     """Read a file or all ``.csv`` files of a folder."""
-    yield from parse_pieces(_pieces(files_of(path, ".csv")), options)
-
-
-def _pieces(files: list[Path]) -> Iterator[Piece]:
-    for file in files:
-        layout = None
-        for block in blocks(file):
-            rows = block
-            if layout is None:
-                header, _, rest = block.data.partition(b"\n")
-                layout = _layout(file, header)
-                rows = Block(file, 2, rest)
-            if rows.data.strip():
-                yield Piece(rows, layout)
+    pieces = headed_pieces(files_of(path, ".csv"), lambda file, header, _: _layout(file, header))
+    yield from parse_pieces(pieces, options)
 
 
 def _layout(path: Path, header: bytes) -> Layout:
