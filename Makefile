@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# Run once more with every index of the kernels checked: compiled, a wrong one goes unseen.
+KERNEL_TESTS := tests/contracts tests/mobility tests/oracles tests/simulation tests/synthesis
 
 .PHONY: demo test test-long bench lint setup clean
 
@@ -12,6 +14,7 @@ demo: $(READY)
 
 test: $(READY) lint
 	$(BIN)/pytest -m "not long"
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/checked-kernels $(BIN)/pytest -m "not long" $(KERNEL_TESTS)
 
 test-long: $(READY)
 	$(BIN)/pytest -m long -rs

@@ -214,8 +214,10 @@ def keys_above(
         word = word_at(key, np.uint64(ids[i]))
         if word < lowest:  # most streams end here, without a look at their cell
             continue
+        if moved[i] == ENDED:  # asked first: the weighing cell may be this mark, not a cell
+            continue
         cell = weighed[i]
-        if word >= floors[cell] and moved[i] != ENDED:
+        if word >= floors[cell]:
             sure = word >= sure_floors[cell]
             if n_found < room:
                 places[n_found] = i
