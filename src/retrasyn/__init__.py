@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from retrasyn.messages import Release as Release
     from retrasyn.messages import Roster as Roster
     from retrasyn.methods import METHODS as METHODS
+    from retrasyn.metrics.suite import Scores as Scores
+    from retrasyn.metrics.suite import evaluate as evaluate
     from retrasyn.reading import AUTHORS as AUTHORS
     from retrasyn.reading import SAFE as SAFE
     from retrasyn.reading import Reading as Reading
@@ -50,10 +52,12 @@ _HOMES = {
     "RoadNetwork": "retrasyn.data.moving_objects.network",
     "Roster": "retrasyn.messages",
     "SAFE": "retrasyn.reading",
+    "Scores": "retrasyn.metrics.suite",
     "StateSpace": "retrasyn.space.states",
     "Trajectories": "retrasyn.data.trajectories",
     "city_network": "retrasyn.data.moving_objects.city_network",
     "demo_city": "retrasyn.simulation.city",
+    "evaluate": "retrasyn.metrics.suite",
     "generate": "retrasyn.data.moving_objects.generate",
     "read": "retrasyn.data.reading_files",
     "read_network": "retrasyn.data.moving_objects.reading_networks",

@@ -27,6 +27,7 @@ from retrasyn.synthesis.synthesizer import Synthesizer
 
 MAX_EPSILON = 40.0
 MAX_WINDOW = 1_000_000_000
+MAX_ROUNDS = 100_000  # the latest rounds a receipt tells of
 Collect = Callable[[Grant, str], Aggregate]
 """Answers a grant on a lane: the one door between the curator and the devices."""
 
@@ -65,6 +66,9 @@ class CuratorState:
     t: int | None = None
     first_t: int | None = None
     n_reports: int = 0
+    rounds: deque[tuple[int, int, int]] = field(  # t, reports, micro-nats each reporter spent
+        default_factory=lambda: deque(maxlen=MAX_ROUNDS)
+    )
     memory: Memory = field(default_factory=Memory)
     lifecycle: LifecycleMemory = field(default_factory=LifecycleMemory)
     streams: Streams = field(default_factory=Streams)
@@ -77,6 +81,7 @@ class CuratorState:
         times = [0, 0] if self.t is None or self.first_t is None else [self.t, self.first_t]
         arrays: dict[str, npt.NDArray[Any]] = {
             "clock": np.array([self.t is not None, *times, self.n_reports], np.int64),
+            "rounds": np.array(self.rounds, np.int64).reshape(-1, 3),
             "streams_ids": ids,
             "streams_cells": cells,
             "streams_entered": entered,
@@ -101,6 +106,8 @@ class CuratorState:
         """Take the state over from plain arrays."""
         known, t, first_t, self.n_reports = (int(value) for value in arrays["clock"])
         self.t, self.first_t = (t, first_t) if known else (None, None)
+        self.rounds.clear()
+        self.rounds.extend((int(t), int(n), int(spent)) for t, n, spent in arrays["rounds"])
         ids = arrays["streams_ids"].copy()
         self.streams = Streams(
             ids,
@@ -239,7 +246,10 @@ class Curator:
         x, y = self.synthesizer.points(state.streams, t)
         ids, cells, _ = state.streams.living()
         n_reports = sum(grant.reporters.size for grant in granted)
+        spent = sum(grant.epsilon for grant in granted)
         state.n_reports += n_reports
+        if n_reports:
+            state.rounds.append((t, n_reports, spent))
         state.t = t
         return Release(
             t=t,
@@ -249,6 +259,6 @@ class Curator:
             y=y,
             n_born=n_born,
             n_ended=n_ended,
-            epsilon_t=sum(grant.epsilon for grant in granted) / MICRO,
+            epsilon_t=spent / MICRO,
             n_reports=n_reports,
         )

@@ -12,6 +12,7 @@ import typer
 
 from retrasyn.cli.convert import convert
 from retrasyn.cli.demo import demo
+from retrasyn.cli.evaluate import compare, evaluate
 from retrasyn.cli.generate import generate
 from retrasyn.cli.methods import methods
 from retrasyn.cli.stream import stream
@@ -45,6 +46,8 @@ def _root(
 app.command()(synthesize)
 app.command()(stream)
 app.command()(methods)
+app.command()(evaluate)
+app.command()(compare)
 app.command()(convert)
 app.command()(validate)
 app.command()(generate)

@@ -39,6 +39,15 @@ class WorstWindows:
 
 
 @dataclass(frozen=True, slots=True)
+class Rounds:
+    """The timestamps at which anybody reported, column by column; at most the latest 100,000."""
+
+    t: tuple[int, ...]
+    n_reports: tuple[int, ...]
+    epsilon: tuple[float, ...]  # what each reporter spent
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """What was run, what it cost, and what it does not protect."""
 
@@ -76,6 +85,7 @@ class Receipt:
     reading: dict[str, Any]
     settings: dict[str, Any]
     not_protected: tuple[str, ...]
+    rounds: Rounds
     retrasyn_version: str = __version__
 
     def to_dict(self) -> dict[str, Any]:
@@ -83,8 +93,10 @@ class Receipt:
         return dataclasses.asdict(self)
 
     def to_json(self) -> str:
-        """Return the receipt as JSON text."""
-        return json.dumps(self.to_dict(), indent=2)
+        """Return the receipt as JSON text, the long columns of rounds on one line."""
+        values = self.to_dict()
+        rounds, values["rounds"] = json.dumps(values["rounds"]), None
+        return json.dumps(values, indent=2).replace('"rounds": null', f'"rounds": {rounds}', 1)
 
 
 def state_guarantee(*, private: bool, epsilon: float, window: int, unit: str, ledger: str) -> str:

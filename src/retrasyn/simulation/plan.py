@@ -15,6 +15,7 @@ from retrasyn.privacy.receipt import (
     NOT_PROTECTED,
     SEEDED,
     Receipt,
+    Rounds,
     WorstWindow,
     WorstWindows,
     state_guarantee,
@@ -168,6 +169,11 @@ class Plan:
             settings=_settings_of(self.method),
             not_protected=self._not_protected(
                 seed=seed, has_users=has_users, box_inferred=box_inferred, dropped=n_points_dropped
+            ),
+            rounds=Rounds(
+                t=tuple(t for t, _, _ in state.rounds),
+                n_reports=tuple(n for _, n, _ in state.rounds),
+                epsilon=tuple(spent / MICRO for _, _, spent in state.rounds),
             ),
         )
 

@@ -1,0 +1,298 @@
+"""``retrasyn evaluate`` and ``retrasyn compare``: how much synthetic data tells about the real."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from retrasyn.cli import options
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from retrasyn.data.trajectories import Trajectories
+    from retrasyn.metrics.pair import Pair
+    from retrasyn.metrics.suite import Metric, Scores
+    from retrasyn.space import Box
+
+RealFile = Annotated[Path, typer.Argument(metavar="REAL", help="The recorded data.")]
+Span = Annotated[int, typer.Option(help="Timestamps in a span of time.")]
+SeedOfSpans = Annotated[int, typer.Option("--seed", help="Other random queries and spans.")]
+EvaluationBox = Annotated[
+    str | None,
+    typer.Option(
+        "--box",
+        metavar="x0,y0,x1,y1",
+        help="The box of the grid. (default: that of the receipt, else of the real data)",
+        show_default=False,
+    ),
+]
+Queries = Annotated[int, typer.Option("--queries", help="Random queries, and random spans.")]
+TopCells = Annotated[int, typer.Option("--top-cells", help="Cells in a ranking of hotspots.")]
+TopPatterns = Annotated[int, typer.Option("--top-patterns", help="Patterns compared in a span.")]
+
+
+def evaluate(
+    real: RealFile,
+    synthetic: Annotated[Path, typer.Argument(metavar="SYN", help="The synthetic data.")],
+    grid: options.Side = 6,
+    span: Span = 20,
+    seed: SeedOfSpans = 0,
+    box: EvaluationBox = None,
+    queries: Queries = 100,
+    top_cells: TopCells = 10,
+    top_patterns: TopPatterns = 100,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Write a report to look at.")
+    ] = None,
+) -> None:
+    """Measure how close synthetic data is to the real, in ten ways.
+
+    Example: retrasyn evaluate trips.parquet synthetic.parquet --report report.html
+    """
+    from rich.console import Console
+
+    settings = _settings(span, seed, queries, top_cells, top_patterns)
+    _check(box, grid)
+    if report is not None:
+        from retrasyn.data.writing_files import check_place
+        from retrasyn.report.page import check_available
+
+        check_available()
+        check_place(report)
+    recorded = _read(real)
+    made = _read(synthetic)
+    receipt = read_receipt(synthetic)
+    pair = _pair(recorded, made, receipt, box, grid)
+    scores = _measure(pair, settings, quiet=as_json)
+    _warn(scores)
+    if report is not None:
+        from retrasyn.report.page import write_report
+
+        write_report(
+            report,
+            pair,
+            scores,
+            receipt=receipt,
+            title=f"{synthetic.name} against {real.name}",
+            span=span,
+            top_cells=top_cells,
+            top_patterns=top_patterns,
+            seed=seed,
+            clock=recorded.clock,
+        )
+    if as_json:
+        print(json.dumps(scores.to_dict(), indent=2))
+        return
+    console = Console()
+    console.print(_table(pair, span, {"figure": scores}))
+    if report is not None:
+        console.print(f"report: {report}", highlight=False, markup=False, soft_wrap=True)
+
+
+def compare(
+    real: RealFile,
+    synthetic: Annotated[
+        list[Path], typer.Argument(metavar="SYN...", help="Synthetic data, a file each.")
+    ],
+    grid: options.Side = 6,
+    span: Span = 20,
+    seed: SeedOfSpans = 0,
+    box: EvaluationBox = None,
+    queries: Queries = 100,
+    top_cells: TopCells = 10,
+    top_patterns: TopPatterns = 100,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Measure several synthetic files against one real file, the best figures in bold.
+
+    Example: retrasyn compare trips.parquet one.parquet other.parquet
+    """
+    from rich.console import Console
+
+    settings = _settings(span, seed, queries, top_cells, top_patterns)
+    _check(box, grid)
+    recorded = _read(real)
+    receipt = next(filter(None, map(read_receipt, synthetic)), None)
+    found: dict[str, Scores] = {}
+    for path, name in zip(synthetic, _names(synthetic), strict=True):
+        pair = _pair(recorded, _read(path), receipt, box, grid)
+        found[name] = _measure(pair, settings, quiet=as_json)
+        _warn(found[name], name)
+    if as_json:
+        print(json.dumps({name: scores.to_dict() for name, scores in found.items()}, indent=2))
+        return
+    Console().print(_table(pair, span, found))
+
+
+def read_receipt(synthetic: Path) -> dict[str, Any] | None:
+    """Return the receipt beside a synthetic file, if there is one."""
+    from retrasyn.errors import InputError
+
+    path = synthetic.with_name(f"{synthetic.name}.receipt.json")
+    try:
+        values = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise InputError(f"receipt {path} cannot be read ({error}); move it away") from None
+    if not isinstance(values, dict):
+        raise InputError(f"receipt {path} holds no receipt; move it away")
+    return values
+
+
+def _settings(
+    span: int, seed: int, queries: int, top_cells: int, top_patterns: int
+) -> dict[str, int]:
+    """Refuse numbers that make no sense; return the rest by the names the suite knows."""
+    from retrasyn.metrics.suite import check_settings
+
+    check_settings(
+        span=span, seed=seed, queries=queries, top_cells=top_cells, top_patterns=top_patterns
+    )
+    return {
+        "span": span,
+        "seed": seed,
+        "n_queries": queries,
+        "top_cells": top_cells,
+        "top_patterns": top_patterns,
+    }
+
+
+def _check(box: str | None, grid: int) -> None:
+    """Refuse a wrong box or grid before any data is read."""
+    from retrasyn.space import Box, Grid
+
+    Grid(Box(0, 0, 1, 1) if box is None else Box.parse(box), grid)
+
+
+def _read(path: Path) -> Trajectories:
+    from retrasyn.data.reading_files import read
+
+    data = read(path)
+    for note in data.notes:
+        sys.stderr.write(f"note: {path}: {note}\n")
+    return data
+
+
+def _pair(
+    real: Trajectories,
+    synthetic: Trajectories,
+    receipt: dict[str, Any] | None,
+    box: str | None,
+    grid: int,
+) -> Pair:
+    """Put both data sets on one grid."""
+    from retrasyn.errors import InputError
+    from retrasyn.metrics.pair import Pair
+    from retrasyn.metrics.suite import grid_over
+    from retrasyn.space import Box
+
+    if real.crs and synthetic.crs and real.crs != synthetic.crs:
+        raise InputError(
+            f"the real data is in {real.crs}, the synthetic in {synthetic.crs}; "
+            "project one with retrasyn convert --to-crs"
+        )
+    extent = _receipt_box(receipt) if box is None else Box.parse(box)
+    return Pair.of(real, synthetic, grid_over(real, grid, extent))
+
+
+def _receipt_box(receipt: dict[str, Any] | None) -> Box | None:
+    """Return the public box a receipt names."""
+    from retrasyn.space import Box
+
+    match (receipt or {}).get("box"):
+        case [x0, y0, x1, y1]:
+            return Box(x0, y0, x1, y1)
+    return None
+
+
+def _measure(pair: Pair, settings: dict[str, int], *, quiet: bool) -> Scores:
+    """Compute all figures behind a progress bar."""
+    from retrasyn.metrics.suite import evaluate_pair
+
+    with _naming_bar(quiet=quiet) as progress:
+        return evaluate_pair(pair, **settings, progress=progress)
+
+
+@contextmanager
+def _naming_bar(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Give a callback that shows which figure is being computed."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from retrasyn.metrics.suite import METRICS
+
+    titles = {metric.key: metric.title for metric in METRICS}
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=quiet or not sys.stderr.isatty(),
+    )
+    with bar:
+        task = bar.add_task("", total=len(titles))
+        done = iter(range(len(titles)))
+        yield lambda key: bar.update(task, description=titles[key], completed=next(done))
+
+
+def _warn(scores: Scores, name: str | None = None) -> None:
+    for note in scores.notes:
+        sys.stderr.write(f"warning: {note}\n" if name is None else f"warning: {name}: {note}\n")
+
+
+def _names(paths: list[Path]) -> list[str]:
+    """Name each file as briefly as keeps the names apart."""
+    for names in ([path.stem for path in paths], [str(path) for path in paths]):
+        if len(set(names)) == len(paths):
+            return names
+    return [f"{number}: {path}" for number, path in enumerate(paths, start=1)]
+
+
+def _table(pair: Pair, span: int, found: dict[str, Scores]) -> Table:
+    """Return a row per metric and a column per file, the best of several in bold."""
+    from rich.box import ROUNDED
+    from rich.table import Table
+    from rich.text import Text
+
+    from retrasyn.metrics.suite import METRICS
+
+    table = Table(
+        box=ROUNDED,
+        title=f"grid {pair.grid.side}, {pair.n_timestamps:,} timestamps, span {span}",
+        title_justify="left",
+    )
+    table.add_column("metric")
+    for name in found:
+        table.add_column(Text(name), justify="right")
+    table.add_column("better")
+    for metric in METRICS:
+        figures = [getattr(scores, metric.key) for scores in found.values()]
+        best = _best(metric, figures) if len(figures) > 1 else None
+        cells = [
+            Text("-" if math.isnan(figure) else f"{figure:.4f}", "bold" if figure == best else "")
+            for figure in figures
+        ]
+        better = "closer to 1" if metric.better == "one" else metric.better
+        table.add_row(metric.title, *cells, better)
+    return table
+
+
+def _best(metric: Metric, figures: list[float]) -> float | None:
+    """Return the best known figure."""
+    known = [figure for figure in figures if not math.isnan(figure)]
+    if not known:
+        return None
+    if metric.better == "one":
+        return min(known, key=lambda figure: max(figure, 1 / figure) if figure else float("inf"))
+    return min(known) if metric.better == "smaller" else max(known)

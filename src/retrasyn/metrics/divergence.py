@@ -1,0 +1,49 @@
+"""How far apart two distributions are: Jensen-Shannon divergence in nats, at most ln 2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn.metrics import kernels
+
+Counts = npt.NDArray[np.int64]
+_TABLE = 1 << 23  # counts held at once
+
+
+def jsd(real: npt.ArrayLike, synthetic: npt.ArrayLike) -> float:
+    """Compare two lists of counts; ln 2 if one is empty, NaN if both are.
+
+    >>> jsd([2, 2], [1, 1])
+    0.0
+    >>> round(jsd([1, 0], [0, 1]), 4)
+    0.6931
+    """
+    rows = [np.asarray(counts, np.int64).reshape(1, -1) for counts in (real, synthetic)]
+    return float(kernels.divergences(*rows)[0])
+
+
+def sparse_jsd(real: Counts, synthetic: Counts) -> float:
+    """Compare two lists of outcomes, one number per occurrence."""
+    outcomes, codes = np.unique(np.concatenate([real, synthetic]), return_inverse=True)
+    return jsd(
+        np.bincount(codes[: real.size], minlength=outcomes.size),
+        np.bincount(codes[real.size :], minlength=outcomes.size),
+    )
+
+
+def by_timestamp(
+    count: Callable[[int, int], tuple[Counts, Counts]], first: int, last: int, n_columns: int
+) -> npt.NDArray[np.float64]:
+    """Compare timestamps first..last-1, a bounded number of counts at a time: [last - first]."""
+    size = max(1, _TABLE // n_columns)
+    slices = [(low, min(low + size, last)) for low in range(first, last, size)]
+    return np.concatenate([kernels.divergences(*count(low, high)) for low, high in slices])
+
+
+def mean_known(values: npt.NDArray[np.float64]) -> float:
+    """Return the mean of what is known, NaN if nothing is."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else float("nan")

@@ -1,0 +1,125 @@
+"""The streaming metrics while the stream goes on: the latest span of time as a pair.
+
+Density and transition error are those of the newest timestamp; query error, hotspot NDCG and
+pattern F1 those of the latest span. The same functions compute them here and for whole files.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from retrasyn.metrics.density import density_errors
+from retrasyn.metrics.divergence import mean_known
+from retrasyn.metrics.hotspot import hotspot_ndcgs
+from retrasyn.metrics.pair import Gridded, Pair, Streams, cut_at_jumps
+from retrasyn.metrics.pattern import pattern_f1s
+from retrasyn.metrics.query import query_errors
+from retrasyn.metrics.transition import transition_errors
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from retrasyn.space.grid import Grid
+
+_FIRST = np.zeros(1, np.int64)
+
+
+class Points(NamedTuple):
+    """Who is where at one timestamp."""
+
+    ids: npt.NDArray[np.int64]  # [n_active], each once
+    x: npt.NDArray[np.float64]  # [n_active]
+    y: npt.NDArray[np.float64]  # [n_active]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamingScores:
+    """What the latest timestamp and span look like; NaN where there is nothing to compare."""
+
+    density_error: float
+    transition_error: float
+    query_error: float
+    hotspot_ndcg: float
+    pattern_f1: float
+
+
+class MovingScores:
+    """Follows two streams timestamp by timestamp.
+
+    >>> from retrasyn.space.grid import Box, Grid
+    >>> scores = MovingScores(Grid(Box(0, 0, 4, 4), side=4), span=2)
+    >>> here = Points(np.array([1, 2]), np.array([0.5, 3.5]), np.array([0.5, 0.5]))
+    >>> scores.update(here, here).density_error
+    0.0
+    >>> scores.update(here, here).pattern_f1
+    1.0
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        *,
+        span: int = 20,
+        seed: int = 0,
+        n_queries: int = 100,
+        top_cells: int = 10,
+        top_patterns: int = 100,
+    ) -> None:
+        self.grid, self.span, self.seed = grid, span, seed
+        self.n_queries, self.top_cells, self.top_patterns = n_queries, top_cells, top_patterns
+        self._recent: deque[tuple[Points, Points]] = deque(maxlen=span)
+        self._n_seen = 0
+
+    def update(self, real: Points, synthetic: Points) -> StreamingScores:
+        """Take in the next timestamp; scores of a span are NaN until one has passed."""
+        self._recent.append((real, synthetic))
+        self._n_seen += 1
+        pair = self.latest()
+        newest = pair.n_timestamps - 1
+        if pair.n_timestamps < self.span:
+            query = hotspot = pattern = math.nan
+        else:
+            query = mean_known(
+                query_errors(pair, span=self.span, n_queries=self.n_queries, seed=self.seed)
+            )
+            hotspot = hotspot_ndcgs(pair, _FIRST, span=self.span, top=self.top_cells)[0]
+            pattern = pattern_f1s(pair, _FIRST, span=self.span, top=self.top_patterns)[0]
+        return StreamingScores(
+            density_error=float(density_errors(pair, since=newest)[0]),
+            transition_error=float(transition_errors(pair, since=newest)[0]),
+            query_error=query,
+            hotspot_ndcg=float(hotspot),
+            pattern_f1=float(pattern),
+        )
+
+    def latest(self) -> Pair:
+        """Return the latest span as a pair; its timestamp 0 is the oldest one in it."""
+        real, synthetic = (
+            _gather([step[side] for step in self._recent], self.grid) for side in (0, 1)
+        )
+        return Pair(
+            real=real,
+            synthetic=synthetic,
+            grid=self.grid,
+            first_t=self._n_seen - len(self._recent),
+            n_timestamps=len(self._recent),
+            n_streams_real=real.n_streams,
+            n_streams_synthetic=synthetic.n_streams,
+            notes=(),
+        )
+
+
+def _gather(steps: list[Points], grid: Grid) -> Gridded:
+    """Turn points by timestamp into streams; one that pauses goes on as another."""
+    ids, x, y = (np.concatenate(columns) for columns in zip(*steps, strict=True))
+    t = np.repeat(np.arange(len(steps)), [step.ids.size for step in steps])
+    order = np.argsort(ids, kind="stable")  # points of one stream stay in the order of time
+    ids, t = ids[order], t[order]
+    follows = (ids[1:] == ids[:-1]) & (t[1:] == t[:-1] + 1)
+    starts = np.flatnonzero(np.concatenate([[True], ~follows, [True]]) if ids.size else [True])
+    return cut_at_jumps(Streams(t[starts[:-1]], starts, x[order], y[order]), grid)

@@ -1,0 +1,86 @@
+"""Query error: how many points lie in a square during a span of time (Sec. IV-B)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from retrasyn.metrics import kernels
+from retrasyn.metrics.divergence import mean_known
+from retrasyn.metrics.pair import Gridded, Pair
+from retrasyn.metrics.spans import random_spans
+from retrasyn.randomness.addresses import address
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from retrasyn.data.trajectories import Trajectories
+    from retrasyn.space.grid import Box, Grid
+
+_PARTS = 9  # a query covers a ninth of the box
+_SANITY = 0.01  # counts below this share of a span's points are not worth a larger error
+
+
+def query_error(
+    real: Trajectories,
+    synthetic: Trajectories,
+    grid: Grid,
+    *,
+    span: int = 20,
+    n_queries: int = 100,
+    seed: int = 0,
+) -> float:
+    """Return the mean relative error of random queries."""
+    pair = Pair.of(real, synthetic, grid)
+    return mean_known(query_errors(pair, span=span, n_queries=n_queries, seed=seed))
+
+
+def query_errors(pair: Pair, *, span: int, n_queries: int, seed: int) -> npt.NDArray[np.float64]:
+    """Return the relative error of each random query: [n_queries]."""
+    starts, boxes = random_queries(pair, span, n_queries, seed)
+    last = np.minimum(starts + span, pair.n_timestamps)
+    real, synthetic = (_count(data, starts, last, boxes) for data in (pair.real, pair.synthetic))
+    n_steps = min(span, pair.n_timestamps)
+    return relative_errors(
+        real, synthetic, _SANITY * pair.real.n_points / pair.n_timestamps * n_steps
+    )
+
+
+def random_queries(
+    pair: Pair, span: int, n: int, seed: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Draw first timestamps [n] and squares inside the box [n, 4]: x0, y0, x1, y1."""
+    starts = random_spans(pair.n_timestamps, span, n, seed=seed, purpose="query span")
+    return starts, random_squares(pair.grid.box, n, seed)
+
+
+def random_squares(box: Box, n: int, seed: int) -> npt.NDArray[np.float64]:
+    """Draw squares of a ninth of the box's area, cut to it where they are longer: [n, 4]."""
+    sides = np.array([box.x1 - box.x0, box.y1 - box.y0])
+    lengths = np.minimum(math.sqrt(sides[0] * sides[1] / _PARTS), sides)
+    draw = np.random.default_rng(address(seed, 0, "query square"))
+    lower = np.array([box.x0, box.y0]) + draw.random((n, 2)) * (sides - lengths)
+    return np.hstack([lower, np.minimum(lower + lengths, [box.x1, box.y1])])
+
+
+def relative_errors(
+    real: npt.NDArray[np.int64], synthetic: npt.NDArray[np.int64], sanity: float
+) -> npt.NDArray[np.float64]:
+    """Return |real - synthetic| over the real count, or over the sanity bound if that is more."""
+    errors: npt.NDArray[np.float64] = np.abs(real - synthetic) / np.maximum(real, sanity)
+    return errors
+
+
+def _count(
+    data: Gridded,
+    starts: npt.NDArray[np.int64],
+    lasts: npt.NDArray[np.int64],
+    boxes: npt.NDArray[np.float64],
+) -> npt.NDArray[np.int64]:
+    counts = [
+        kernels.count_inside(data.x, data.y, data.starts, data.begins, first, last, tuple(box))
+        for first, last, box in zip(starts.tolist(), lasts.tolist(), boxes.tolist(), strict=True)
+    ]
+    return np.array(counts, np.int64)
