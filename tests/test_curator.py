@@ -6,8 +6,8 @@ import pytest
 from retrasyn import METHODS, Box, Curator, Grid, Roster
 from retrasyn.curator import micro_nats
 from retrasyn.errors import SettingError
-from retrasyn.messages import Aggregate
-from retrasyn.oracles import OUE
+from retrasyn.messages import Aggregate, Flags
+from retrasyn.oracles.choice import n_answers, oracle_for
 
 GRID = Grid(Box(0, 0, 1, 1), 3)
 
@@ -21,11 +21,11 @@ def answer(curator):
     """Return a collect function that perturbs invented states."""
 
     def collect(grant, lane):
-        n_states = curator.states.n_states
+        n_states = n_answers(grant.question, curator.states)
         states = (grant.reporters * 7 % n_states).astype(np.int32)
         if not grant.private:
             return Aggregate(counts=np.bincount(states, minlength=n_states), n=states.size)
-        oracle = OUE(grant.epsilon)
+        oracle = oracle_for(grant)
         packed = oracle.perturb(
             states, grant.reporters.astype(np.uint64), key=grant.t, n_states=n_states
         )
@@ -36,7 +36,14 @@ def answer(curator):
 
 def run(curator, times):
     return [
-        curator.step(t, size=20 + t % 3, roster=roster(60), collect=answer(curator)) for t in times
+        curator.step(
+            t,
+            size=20 + t % 3,
+            roster=roster(60),
+            collect=answer(curator),
+            flags=Flags(n_entering=4, ages_of_quitters=np.array([1, 3, 9])),
+        )
+        for t in times
     ]
 
 

@@ -12,16 +12,26 @@ import numpy as np
 import numpy.typing as npt
 
 from retrasyn.errors import SettingError
-from retrasyn.mechanisms.base import MEMORY, Dialogue, Memory, View, drive
-from retrasyn.messages import MICRO, Aggregate, Ask, Estimate, Grant, Outcome, Release, Roster
+from retrasyn.mechanisms.base import Dialogue, Memory, View, drive
+from retrasyn.messages import (
+    MICRO,
+    Aggregate,
+    Ask,
+    Estimate,
+    Flags,
+    Grant,
+    Outcome,
+    Release,
+    Roster,
+)
 from retrasyn.methods import DEFAULT_METHOD, Method, find_method
 from retrasyn.mobility.model import MobilityModel, masses
-from retrasyn.oracles import OUE
+from retrasyn.oracles.choice import oracle_for
 from retrasyn.privacy.division import Ledger
 from retrasyn.privacy.ledger import UserLedger
 from retrasyn.reading import SAFE, Reading
 from retrasyn.space import Grid, StateSpace
-from retrasyn.synthesis.lifecycle import LifecycleMemory
+from retrasyn.synthesis.lifecycle import LifecycleMemory, Scene
 from retrasyn.synthesis.streams import Streams
 from retrasyn.synthesis.synthesizer import Synthesizer
 
@@ -69,7 +79,7 @@ class CuratorState:
     rounds: deque[tuple[int, int, int]] = field(  # t, reports, micro-nats each reporter spent
         default_factory=lambda: deque(maxlen=MAX_ROUNDS)
     )
-    memory: Memory = field(default_factory=Memory)
+    memory: Any = field(default_factory=Memory)
     lifecycle: LifecycleMemory = field(default_factory=LifecycleMemory)
     streams: Streams = field(default_factory=Streams)
 
@@ -86,14 +96,14 @@ class CuratorState:
             "streams_cells": cells,
             "streams_entered": entered,
             "streams_next": np.array([self.streams.next_id], np.int64),
-            "memory_released": empty if memory.released is None else memory.released,
-            "memory_history": np.array(memory.history),
-            "memory_significant": np.array(memory.significant, np.float64),
-            "memory_collections": np.array([memory.n_collections, memory.last_t], np.int64),
             "life_masses": np.array([life.going_on, life.quitting], np.float64),
             "life_started": np.array([life.started]),
             "life_enter": empty if life.enter is None else life.enter,
         }
+        arrays |= {f"memory_{name}": array for name, array in memory.to_arrays().items()}
+        if self.streams.x.size:
+            n = self.streams.n
+            arrays |= {"streams_x": self.streams.x[:n], "streams_y": self.streams.y[:n]}
         if isinstance(self.ledger, UserLedger):
             arrays["ledger_last"] = self.ledger.last
         else:
@@ -116,13 +126,15 @@ class CuratorState:
             ids.size,
             int(arrays["streams_next"][0]),
         )
-        released, enter = arrays["memory_released"], arrays["life_enter"]
-        self.memory = Memory(
-            released=released if released.size else None,
-            history=deque(list(arrays["memory_history"]), maxlen=MEMORY),
-            significant=deque(arrays["memory_significant"].tolist(), maxlen=MEMORY),
-            n_collections=int(arrays["memory_collections"][0]),
-            last_t=int(arrays["memory_collections"][1]),
+        if "streams_x" in arrays:
+            self.streams.x, self.streams.y = arrays["streams_x"].copy(), arrays["streams_y"].copy()
+        enter = arrays["life_enter"]
+        self.memory.load_arrays(
+            {
+                name.removeprefix("memory_"): array
+                for name, array in arrays.items()
+                if name.startswith("memory_")
+            }
         )
         self.lifecycle = LifecycleMemory(
             going_on=float(arrays["life_masses"][0]),
@@ -173,11 +185,26 @@ class Curator:
         self.reading = reading
         self.length_scale = length_scale  # None: from what was released
         self.gap = reading.gap(self.window)
-        self.synthesizer = Synthesizer(grid, seed, n_threads)
+        self.synthesizer = Synthesizer(
+            grid,
+            seed,
+            n_threads,
+            steers=self.method.steers,
+            continuous=self.method.continuous,
+        )
         ledger = self.method.division.open_ledger(epsilon=self.epsilon, gap=self.gap)
-        self.state = CuratorState(ledger=ledger)
+        memory = self.method.mechanism.open_memory(self.states, self.gap)
+        self.state = CuratorState(ledger=ledger, memory=memory)
 
-    def step(self, t: int, *, size: int, roster: Roster, collect: Collect | None) -> Release:
+    def step(
+        self,
+        t: int,
+        *,
+        size: int,
+        roster: Roster,
+        collect: Collect | None,
+        flags: Flags | None = None,
+    ) -> Release:
         """Collect, update, and extend the synthetic stream by timestamp t."""
         if roster.keys.min(initial=0) < 0:
             raise SettingError("ledger keys are numbers from 0 on; the roster has a negative one")
@@ -190,10 +217,17 @@ class Curator:
             granted.append(grant)
             return self.estimate(grant, collect(grant, ask.lane))
 
-        outcome = drive(self.begin(t), answer)
-        return self.end(t, outcome, size=size, granted=granted)
+        if self.method.presence != "flags":
+            flags = None
+        elif flags is None:
+            raise SettingError(f"{self.method.name} must be told who starts and stops: give flags")
+        dialogue = self.begin(t, size=size, n_enrolled=roster.keys.size, flags=flags)
+        outcome = drive(dialogue, answer)
+        return self.end(t, outcome, size=size, granted=granted, flags=flags)
 
-    def begin(self, t: int) -> Dialogue:
+    def begin(
+        self, t: int, *, size: int = 0, n_enrolled: int = 0, flags: Flags | None = None
+    ) -> Dialogue:
         """Open the dialogue of timestamp t; timestamps come one after the other."""
         state = self.state
         if state.t is not None and t != state.t + 1:
@@ -209,6 +243,9 @@ class Curator:
             window=self.window,
             reading=self.reading,
             memory=state.memory,
+            size=0 if self.method.presence == "hidden" else size,
+            n_enrolled=n_enrolled,
+            flags=flags,
         )
         return self.method.mechanism.dialogue(view)
 
@@ -222,12 +259,21 @@ class Curator:
         if aggregate.n == 0:
             return None
         if grant.private:
-            return OUE(grant.epsilon).estimate(aggregate)
+            return oracle_for(grant).estimate(aggregate)
         return Estimate(frequencies=aggregate.counts / aggregate.n, variance=0.0, n=aggregate.n)
 
-    def end(self, t: int, outcome: Outcome, *, size: int, granted: list[Grant]) -> Release:
+    def end(
+        self,
+        t: int,
+        outcome: Outcome,
+        *,
+        size: int,
+        granted: list[Grant],
+        flags: Flags | None = None,
+    ) -> Release:
         """Update the model and extend the synthetic stream."""
         state = self.state
+        size = size if outcome.size is None else outcome.size
         state.memory.remember(outcome, t)
         if outcome.released is not None:
             going_on, quitting = masses(outcome.released, self.states)
@@ -241,12 +287,14 @@ class Curator:
             reading=self.reading,
             length_scale=self.length_scale,
             size=size,
+            scene=self._scene(outcome, flags),
         )
         n_born, n_ended = self.synthesizer.step(state.streams, model, plan, t)
         x, y = self.synthesizer.points(state.streams, t)
         ids, cells, _ = state.streams.living()
         n_reports = sum(grant.reporters.size for grant in granted)
-        spent = sum(grant.epsilon for grant in granted)
+        spends = [grant.epsilon for grant in granted]
+        spent = max(spends, default=0) if self.method.division.splits_users else sum(spends)
         state.n_reports += n_reports
         if n_reports:
             state.rounds.append((t, n_reports, spent))
@@ -261,4 +309,20 @@ class Curator:
             n_ended=n_ended,
             epsilon_t=spent / MICRO,
             n_reports=n_reports,
+        )
+
+    def _scene(self, outcome: Outcome, flags: Flags | None) -> Scene:
+        """Gather what a lifecycle may look at besides the model."""
+        _, cells, _ = self.state.streams.living()
+        mass = None
+        if outcome.released is not None:
+            mass = np.zeros(self.states.move_index.shape)
+            mass[self.states.move_index >= 0] = outcome.released[: self.states.n_moves]
+            whole = mass.sum()
+            mass = mass / whole if whole > 0 else None
+        return Scene(
+            cell_counts=np.bincount(cells, minlength=self.grid.n_cells),
+            mass=mass,
+            hazard=outcome.hazard,
+            ages_of_quitters=None if flags is None else flags.ages_of_quitters,
         )

@@ -13,6 +13,31 @@ MICRO = 1_000_000
 """Micro-nats in one nat: privacy budgets travel as integers, so sums never drift."""
 
 
+ENTERING, MOVING, QUITTING, ABSENT = 0, 1, 2, 3
+"""Kinds of state: what is public about a device where presence is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What devices are asked, and with it how far back their answers reach."""
+
+    about: Literal["transition", "move", "enter", "quit", "older", "present"] = "transition"
+    threshold: int = 0  # of "older": whether a device has been present for longer than this
+
+    @property
+    def lookback(self) -> int:
+        """Timestamps before t that the answer depends on: a transition depends on t - 1."""
+        return self.threshold if self.about == "older" else 1
+
+    @property
+    def binary(self) -> bool:
+        """Whether the answer is yes or no."""
+        return self.about in ("older", "present")
+
+
+TRANSITION = Question()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roster:
     """The ledger keys that have a state at t, and what a fair draw among them needs."""
@@ -20,6 +45,7 @@ class Roster:
     keys: npt.NDArray[np.int64]  # [n_roster], distinct
     addresses: npt.NDArray[np.uint64]  # [n_roster], one stable word per key
     slots: npt.NDArray[np.int64]  # [n_roster], timestamp of each key's own first slot
+    kinds: npt.NDArray[np.uint8] | None = None  # [n_roster], kind of state; None: all moving
 
     @classmethod
     def empty(cls) -> Roster:
@@ -34,12 +60,21 @@ class Roster:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Flags:
+    """Who starts and stops, for methods that treat it as public."""
+
+    n_entering: int
+    ages_of_quitters: npt.NDArray[np.int64]  # [n_quitting], timestamps each was present
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """A mechanism's wish: a share of what remains, or of the whole."""
 
     share: float
     of: Literal["remaining", "whole"] = "remaining"
     lane: str = "publish"
+    question: Question = TRANSITION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +85,7 @@ class Grant:
     epsilon: int  # micro-nats each reporter spends
     reporters: npt.NDArray[np.int64]  # ledger keys
     private: bool = True
+    question: Question = TRANSITION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +122,9 @@ class Outcome:
     released: npt.NDArray[np.float64] | None  # [n_states], sums to 1; None before any report
     n_significant: int
     fresh: bool  # whether reports of this timestamp went into it
+    hazard: npt.NDArray[np.float64] | None = None  # of quitting by age, from age 1 on
+    size: int | None = None  # how many are present, where that had to be estimated
+    density_variance: npt.NDArray[np.float64] | None = None  # [n_cells]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,17 +4,25 @@ import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from retrasyn.errors import SettingError
 from retrasyn.mechanisms.base import Mechanism
+from retrasyn.mechanisms.filtered import Filtered
 from retrasyn.mechanisms.one_ask import OneAsk
 from retrasyn.mechanisms.portions import Adaptive, Everything, Sample, Uniform
 from retrasyn.mobility.updating import replace_all, select_significant
 from retrasyn.privacy.division import Budget, Division, NoPrivacy, Population
-from retrasyn.privacy.selection import OwnSlot
+from retrasyn.privacy.selection import OwnSlot, PhaseSlots
 from retrasyn.reading import Reading
-from retrasyn.synthesis.lifecycle import EnterQuit, Immortal, Lifecycle
+from retrasyn.synthesis.lifecycle import (
+    EnterQuit,
+    Immortal,
+    Lifecycle,
+    QuitAsSeen,
+    QuitByAge,
+    QuitByLength,
+)
 
 ALIASES = {"alpha": "gain", "kappa": "lookback", "p_max": "max_portion"}
 """The paper's letters for settings, and our words."""
@@ -30,9 +38,54 @@ class Method:
     mechanism: Mechanism
     endpoints: bool = True
     lifecycle: Lifecycle = dataclasses.field(default_factory=EnterQuit)
+    presence: Literal["count", "flags", "hidden"] = "count"
+    steers: bool = False
+    continuous: bool = False
+    jump: Literal["split", "clamp"] = "split"
+
+
+def _steered_rows() -> Iterable[Method]:
+    ours = Method(
+        "steered",
+        "our method: phase slots, filters, shrinkage, steering",
+        Population(PhaseSlots(age_share=0.1)),
+        Filtered(ages=True),
+        lifecycle=QuitByAge(),
+        steers=True,
+        continuous=True,
+        jump="clamp",
+    )
+    yield ours
+    yield dataclasses.replace(
+        ours,
+        name="steered-flags",
+        summary="steered, with starting and stopping treated as public",
+        division=Population(PhaseSlots(stopping_any_time=True)),
+        mechanism=Filtered(presence="flags", ages=False),
+        lifecycle=QuitAsSeen(),
+        presence="flags",
+    )
+    yield dataclasses.replace(
+        ours,
+        name="steered-length",
+        summary="steered without age reports: streams quit by their length",
+        division=Population(PhaseSlots()),
+        mechanism=Filtered(ages=False),
+        lifecycle=QuitByLength(),
+    )
+    yield dataclasses.replace(
+        ours,
+        name="steered-hidden",
+        summary="steered without knowing who is present: the absent report null",
+        division=Population(PhaseSlots(presence_share=0.2)),
+        mechanism=Filtered(presence="hidden", ages=False),
+        lifecycle=QuitByLength(),
+        presence="hidden",
+    )
 
 
 def _rows() -> Iterable[Method]:
+    yield from _steered_rows()
     adaptive = OneAsk(Adaptive(), select_significant)
     uniform = OneAsk(Uniform(), select_significant)
     sample = OneAsk(Sample(), select_significant)

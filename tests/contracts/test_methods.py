@@ -18,7 +18,11 @@ from streams import BOX, recordings, sizes
 
 NAMES = list(METHODS)
 PRIVATE = [name for name, row in METHODS.items() if row.division.private]
-SIZED = [name for name, row in METHODS.items() if not isinstance(row.lifecycle, Immortal)]
+SIZED = [
+    name
+    for name, row in METHODS.items()
+    if not isinstance(row.lifecycle, Immortal) and row.presence != "hidden"
+]
 
 
 @pytest.fixture(scope="module")

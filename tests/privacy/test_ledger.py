@@ -142,7 +142,7 @@ def test_a_draw_does_not_depend_on_the_order_of_the_roster():
     )
     everyone = np.ones(100, np.bool_)
     draws = [
-        UniformDraw().draw(who, everyone, share=0.3, t=5, gap=4, seed=1).tolist()
+        UniformDraw().draw(who, everyone, ask=Ask(share=0.3), t=5, gap=4, seed=1).tolist()
         for who in (forward, backward)
     ]
     assert draws[0] == draws[1]
@@ -154,7 +154,7 @@ def test_own_slots_come_round_every_gap():
     times = [
         t
         for t in range(20)
-        if OwnSlot().draw(who, everyone, share=1.0, t=t, gap=5, seed=0).size == 4
+        if OwnSlot().draw(who, everyone, ask=Ask(share=1.0), t=t, gap=5, seed=0).size == 4
     ]
     assert times == [7, 12, 17]
 

@@ -26,7 +26,9 @@ def play(live, real):
     return releases
 
 
-@pytest.mark.parametrize("name", METHODS)
+# Where presence is hidden, a recorded run has everybody enrolled from the start, a live one
+# everybody it has met.
+@pytest.mark.parametrize("name", [n for n, row in METHODS.items() if row.presence != "hidden"])
 @settings(max_examples=15)
 @given(real=recordings(max_users=30), ledger=st.sampled_from(["user", "stream"]))
 def test_live_and_recorded_runs_agree_to_the_last_byte(name, real, ledger):

@@ -38,7 +38,7 @@ def states_by_time(real, **keywords):
         population.observe(step)
         keys = population.roster().keys
         grant = Grant(t=step.t, epsilon=1, reporters=keys)
-        numbers = population.states_of(grant).tolist()
+        numbers = population.answers_to(grant).tolist()
         names = [population.states.describe(n) if n >= 0 else None for n in numbers]
         out[step.t] = dict(zip(keys.tolist(), names, strict=True))
     return out

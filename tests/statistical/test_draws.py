@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from retrasyn.messages import Roster
+from retrasyn.messages import Ask, Roster
 from retrasyn.privacy.selection import UniformDraw
 from retrasyn.randomness.addresses import address
 from retrasyn.randomness.kernels import words_at
@@ -18,7 +18,7 @@ def test_every_user_is_drawn_equally_often():
     everyone = np.ones(n, np.bool_)
     drawn = np.zeros(n, int)
     for t in range(rounds):
-        drawn[UniformDraw().draw(who, everyone, share=0.25, t=t, gap=1, seed=3)] += 1
+        drawn[UniformDraw().draw(who, everyone, ask=Ask(share=0.25), t=t, gap=1, seed=3)] += 1
     # Each round draws exactly ten, so the counts are less spread than independent ones.
     statistic = ((drawn - rounds / 4) ** 2).sum() / (rounds * 0.25 * 0.75) * (n - 1) / n
     assert stats.chi2.sf(statistic, n - 1) > LEVEL

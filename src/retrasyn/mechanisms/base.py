@@ -1,15 +1,16 @@
 """What a mechanism sees, what it remembers, and the loop that drives its dialogue."""
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from retrasyn.messages import Ask, Estimate, Outcome
+from retrasyn.messages import Ask, Estimate, Flags, Outcome
 from retrasyn.reading import Reading
+from retrasyn.space import StateSpace
 
 Dialogue = Generator[Ask, Estimate | None, Outcome]
 MEMORY = 32
@@ -30,6 +31,22 @@ class Memory:
     n_collections: int = 0
     last_t: int = 0  # of the last collection
 
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return everything as plain arrays."""
+        return {
+            "released": np.empty(0) if self.released is None else self.released,
+            "history": np.array(self.history),
+            "significant": np.array(self.significant, np.float64),
+            "collections": np.array([self.n_collections, self.last_t], np.int64),
+        }
+
+    def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take everything over from plain arrays."""
+        self.released = arrays["released"] if arrays["released"].size else None
+        self.history = deque(list(arrays["history"]), maxlen=MEMORY)
+        self.significant = deque(arrays["significant"].tolist(), maxlen=MEMORY)
+        self.n_collections, self.last_t = arrays["collections"].tolist()
+
     def remember(self, outcome: Outcome, t: int) -> None:
         """Take in what timestamp t brought."""
         self.released = outcome.released
@@ -48,7 +65,10 @@ class View:
     first_t: int
     window: int
     reading: Reading
-    memory: Memory
+    memory: Any  # what the mechanism's own `open_memory` made
+    size: int = 0  # of the active users; not looked at where presence is hidden
+    n_enrolled: int = 0
+    flags: Flags | None = None  # where starting and stopping are public
 
     @property
     def gap(self) -> int:
@@ -58,16 +78,24 @@ class View:
     @property
     def warming_up(self) -> bool:
         """Whether the model is still being started."""
-        return self.memory.n_collections < self.reading.warm_up
+        return bool(self.memory.n_collections < self.reading.warm_up)
 
     @property
     def silent(self) -> bool:
         """Whether a whole window has passed without a report."""
-        return self.t - self.memory.last_t >= self.gap
+        return bool(self.t - self.memory.last_t >= self.gap)
 
 
 class Mechanism(Protocol):
     """One timestamp's dialogue."""
+
+    def open_memory(self, states: StateSpace, gap: int) -> Any:
+        """Return a memory of nothing, which knows `remember`, `to_arrays` and `load_arrays`."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def furthest_lookback(self, gap: int) -> int:
+        """Return how many timestamps back the furthest answer reaches."""
+        ...  # pragma: no cover - a protocol has no body
 
     def dialogue(self, view: View) -> Dialogue:
         """Yield asks, be sent estimates, return the outcome."""

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from retrasyn.mechanisms.base import Dialogue, View
+from retrasyn.mechanisms.base import Dialogue, Memory, View
 from retrasyn.mechanisms.portions import Portion
 from retrasyn.messages import Outcome
 from retrasyn.mobility.updating import Update, normalised
+from retrasyn.space import StateSpace
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,16 @@ class OneAsk:
 
     portion: Portion
     update: Update
+
+    def open_memory(self, states: StateSpace, gap: int) -> Memory:
+        """Return a memory of nothing."""
+        del states, gap
+        return Memory()
+
+    def furthest_lookback(self, gap: int) -> int:
+        """Transitions look back over one timestamp."""
+        del gap
+        return 1
 
     def dialogue(self, view: View) -> Dialogue:
         """Ask once; without reports the previous release stands."""

@@ -49,7 +49,7 @@ class Adaptive:
 
     def portion(self, view: View) -> float:
         """Return p_t (Eq. 10)."""
-        changing = sum(self._recent(list(view.memory.significant), view)) / self._terms(view)
+        changing: float = sum(self._recent(list(view.memory.significant), view)) / self._terms(view)
         calm = max(1.0 - changing, view.reading.ratio_floor)
         pace = math.log1p(max(self.deviation(view), 0.0))
         return min(self.gain / view.window * calm * pace, self.max_portion)

@@ -33,6 +33,21 @@ def perturb_addressed(
 
 
 @njit(nogil=True, cache=True)
+def flip_addressed(
+    states: npt.NDArray[np.int32],
+    addresses: npt.NDArray[np.uint64],
+    key: np.uint64,
+    threshold: np.uint64,
+) -> npt.NDArray[np.uint8]:
+    """Answer yes (0) or no (-1) with one addressed word each: [n, 1]."""
+    bits = np.empty((states.size, 1), np.uint8)
+    for i in range(states.size):
+        flipped = word_at(key, addresses[i]) < threshold
+        bits[i, 0] = np.uint8((states[i] >= 0) != flipped)
+    return bits
+
+
+@njit(nogil=True, cache=True)
 def count_bits(packed: npt.NDArray[np.uint8], n_states: int) -> npt.NDArray[np.int64]:
     """Add packed reports up, bit by bit."""
     counts = np.zeros(n_states, np.int64)

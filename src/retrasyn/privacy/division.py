@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from retrasyn.messages import Ask, Grant, Roster
 from retrasyn.privacy.ledger import RoundLedger, UserLedger
-from retrasyn.privacy.selection import Selection, UniformDraw
+from retrasyn.privacy.selection import Selection, UniformDraw, can_answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +14,7 @@ class Budget:
 
     name: ClassVar[str] = "budget"
     private: ClassVar[bool] = True
+    splits_users: ClassVar[bool] = False  # two grants of a timestamp never name the same user
 
     def open_ledger(self, *, epsilon: int, gap: int) -> RoundLedger:
         """Return an empty ledger of the kind this division charges."""
@@ -26,9 +27,9 @@ class Budget:
         whole = ledger.epsilon if ask.of == "whole" else remaining
         epsilon_t = min(int(ask.share * whole), remaining)
         if epsilon_t <= 0 or roster.keys.size == 0:
-            return Grant(t=t, epsilon=0, reporters=roster.keys[:0])
+            return Grant(t=t, epsilon=0, reporters=roster.keys[:0], question=ask.question)
         ledger.charge(t, epsilon_t)
-        return Grant(t=t, epsilon=epsilon_t, reporters=roster.keys)
+        return Grant(t=t, epsilon=epsilon_t, reporters=roster.keys, question=ask.question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Population:
     selection: Selection = field(default_factory=UniformDraw)
     name: ClassVar[str] = "population"
     private: ClassVar[bool] = True
+    splits_users: ClassVar[bool] = True
 
     def open_ledger(self, *, epsilon: int, gap: int) -> UserLedger:
         """Return an empty ledger of the kind this division charges."""
@@ -45,12 +47,16 @@ class Population:
 
     def grant(self, ask: Ask, *, t: int, roster: Roster, ledger: UserLedger, seed: int) -> Grant:
         """Charge the drawn users."""
-        available = ledger.available(t, roster.keys)
-        drawn = self.selection.draw(
-            roster, available, share=ask.share, t=t, gap=ledger.gap, seed=seed
+        lookback = ask.question.lookback
+        available = ledger.available(t, roster.keys, lookback)
+        drawn = self.selection.draw(roster, available, ask=ask, t=t, gap=ledger.gap, seed=seed)
+        ledger.charge(t, drawn, lookback)
+        return Grant(
+            t=t,
+            epsilon=ledger.epsilon if drawn.size else 0,
+            reporters=drawn,
+            question=ask.question,
         )
-        ledger.charge(t, drawn)
-        return Grant(t=t, epsilon=ledger.epsilon if drawn.size else 0, reporters=drawn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,7 @@ class NoPrivacy:
 
     name: ClassVar[str] = "none"
     private: ClassVar[bool] = False
+    splits_users: ClassVar[bool] = False
 
     def open_ledger(self, *, epsilon: int, gap: int) -> RoundLedger:
         """Return a ledger that is never charged."""
@@ -66,8 +73,9 @@ class NoPrivacy:
 
     def grant(self, ask: Ask, *, t: int, roster: Roster, ledger: RoundLedger, seed: int) -> Grant:
         """Name everybody present."""
-        del ask, ledger, seed
-        return Grant(t=t, epsilon=0, reporters=roster.keys, private=False)
+        del ledger, seed
+        keys = roster.keys[can_answer(roster, ask.question)]
+        return Grant(t=t, epsilon=0, reporters=keys, private=False, question=ask.question)
 
 
 Division = Budget | Population | NoPrivacy

@@ -75,20 +75,31 @@ class UserLedger:
     gap: int
     last: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
-    def available(self, t: int, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Tell which keys reported at least `gap` ago, or never."""
+    def available(
+        self, t: int, keys: npt.NDArray[np.int64], lookback: int = 1
+    ) -> npt.NDArray[np.bool_]:
+        """Tell which keys have rested long enough for a report that looks back so far."""
         self.last = grown(self.last, int(keys.max(initial=-1)) + 1, NEVER)
-        mask: npt.NDArray[np.bool_] = self.last[keys] <= t - self.gap
+        mask: npt.NDArray[np.bool_] = self.last[keys] <= t - self.rest(lookback)
         return mask
 
-    def charge(self, t: int, keys: npt.NDArray[np.int64]) -> None:
+    def rest(self, lookback: int) -> int:
+        """Return how many timestamps must pass since the last report, whatever that was.
+
+        A transition looks back over one timestamp and needs `gap`; each further one needs one
+        more, or a window could hold the last report and what this one looks back on.
+        """
+        return self.gap + lookback - 1
+
+    def charge(self, t: int, keys: npt.NDArray[np.int64], lookback: int = 1) -> None:
         """Spend epsilon of every key at t, or refuse all of them."""
-        early = int(keys.size - np.count_nonzero(self.available(t, keys)))
+        early = int(keys.size - np.count_nonzero(self.available(t, keys, lookback)))
         ascending = bool(np.all(keys[1:] > keys[:-1]))
         twice = 0 if ascending else int(keys.size - np.unique(keys).size)
         if early or twice:
             raise BudgetExceeded(
-                f"{early} of {keys.size} reporters at t={t} reported less than {self.gap} "
+                f"{early} of {keys.size} reporters at t={t} reported less than "
+                f"{self.rest(lookback)} "
                 f"timestamps ago and {twice} are listed twice; draw from the available ones only"
             )
         self.last[keys] = t

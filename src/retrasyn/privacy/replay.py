@@ -1,11 +1,17 @@
 """An independent recount of every user's worst window, from the grants alone.
 
-Nothing here reads a ledger. A `Replay` is told who reported when and with how much, and keeps the
-exact sum of each key over the last `span` timestamps. It is run twice: in the declared unit and
-ledger key, and per person and position, whatever was declared.
+Nothing here reads a ledger. A `Replay` is told who reported when, with how much, and how far back
+the answer reached, and keeps the exact sum of each key over every window. It is run twice: in the
+declared unit and ledger key, and per person and position, whatever was declared.
+
+Windows are numbered by their first timestamp s. A report at t that looks back over L timestamps
+touches the windows s = t - span - L + 2, ..., t: it opens at the first of them and closes after
+the last. The recount follows s, at a distance that no later report can reach behind.
 """
 
-from collections import deque
+import heapq
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,9 +21,20 @@ from retrasyn.growing import grown
 from retrasyn.privacy.kernels import add_spend, remove_spend
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Spend:
+    """Reports of one timestamp on their way through the recount."""
+
+    due: int  # window at which they open or, once they have, close
+    order: int
+    t: int
+    epsilon: int = field(compare=False)
+    keys: npt.NDArray[np.int64] = field(compare=False)
+
+
 @dataclass(slots=True)
 class Replay:
-    """Running sums over the last `span` timestamps, and the highest ever seen, per key.
+    """Running sums over windows of `span` timestamps, and the highest ever seen, per key.
 
     >>> replay = Replay(span=3)
     >>> replay.observe(0, 5, np.array([1, 2]))
@@ -25,33 +42,71 @@ class Replay:
     >>> replay.observe(3, 5, np.array([1]))
     >>> replay.worst_of(1), replay.worst_of(2), replay.worst
     (5, 10, 10)
+    >>> replay.observe(9, 5, np.array([1]), lookback=5)
+    >>> replay.worst_of(1)
+    10
     """
 
     span: int
+    max_lookback: int = 64  # reports that look back further are refused
     total: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     highest: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    recent: deque[tuple[int, int, npt.NDArray[np.int64]]] = field(default_factory=deque)
+    waiting: list[Spend] = field(default_factory=list)  # a heap, not yet opened
+    opened: list[Spend] = field(default_factory=list)  # a heap, not yet closed
     n_reports: int = 0
+    _orders: Iterator[int] = field(default_factory=itertools.count)
 
-    def observe(self, t: int, epsilon: int, keys: npt.NDArray[np.int64]) -> None:
+    def observe(self, t: int, epsilon: int, keys: npt.NDArray[np.int64], lookback: int = 1) -> None:
         """Count one report of `epsilon` micro-nats by each key at t; a key may be listed twice."""
-        while self.recent and self.recent[0][0] <= t - self.span:
-            _, spend, gone = self.recent.popleft()
-            remove_spend(self.total, gone, spend)
+        if not 1 <= lookback <= self.max_lookback:
+            raise ValueError(f"a lookback of {lookback} is outside 1..{self.max_lookback}")
+        self._sweep(before=self._first_window(t, self.max_lookback))
         if keys.size == 0:
             return
         n_keys = int(keys.max()) + 1
         self.total = grown(self.total, n_keys, 0)
         self.highest = grown(self.highest, n_keys, 0)
-        add_spend(self.total, self.highest, keys, epsilon)
-        self.recent.append((t, epsilon, keys))
+        self.add(Spend(self._first_window(t, lookback), next(self._orders), t, epsilon, keys))
         self.n_reports += keys.size
+
+    def add(self, spend: Spend) -> None:
+        """Put reports where they wait for their first window."""
+        heapq.heappush(self.waiting, spend)
 
     @property
     def worst(self) -> int:
-        """The most any key spent in any `span` consecutive timestamps, in micro-nats."""
-        return int(self.highest.max(initial=0))
+        """The most any key spent in any window, in micro-nats."""
+        return int(self._highest().max(initial=0))
 
     def worst_of(self, key: int) -> int:
-        """Return the most one key spent in any `span` consecutive timestamps."""
-        return int(self.highest[key]) if key < self.highest.size else 0
+        """Return the most one key spent in any window."""
+        highest = self._highest()
+        return int(highest[key]) if key < highest.size else 0
+
+    def _first_window(self, t: int, lookback: int) -> int:
+        """Return the first window a report at t touches."""
+        return t - self.span - lookback + 2
+
+    def _highest(self) -> npt.NDArray[np.int64]:
+        """Return the highest sums with everything that still waits counted, too."""
+        ahead = Replay(
+            self.span,
+            self.max_lookback,
+            self.total.copy(),
+            self.highest.copy(),
+            list(self.waiting),
+            list(self.opened),
+        )
+        ahead._sweep(before=None)
+        return ahead.highest
+
+    def _sweep(self, *, before: int | None) -> None:
+        """Open and close what is due in windows before a given one, or in all."""
+        while self.waiting and (before is None or self.waiting[0].due < before):
+            spend = heapq.heappop(self.waiting)
+            while self.opened and self.opened[0].due <= spend.due:
+                closed = heapq.heappop(self.opened)
+                remove_spend(self.total, closed.keys, closed.epsilon)
+            add_spend(self.total, self.highest, spend.keys, spend.epsilon)
+            closing = Spend(spend.t + 1, spend.order, spend.t, spend.epsilon, spend.keys)
+            heapq.heappush(self.opened, closing)

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from retrasyn.messages import Roster
+from retrasyn.messages import ABSENT, ENTERING, MOVING, QUITTING, Ask, Question, Roster
 from retrasyn.randomness.addresses import address
 from retrasyn.randomness.kernels import words_at
 
@@ -19,7 +19,7 @@ class Selection(Protocol):
         roster: Roster,
         available: npt.NDArray[np.bool_],
         *,
-        share: float,
+        ask: Ask,
         t: int,
         gap: int,
         seed: int,
@@ -37,7 +37,7 @@ class UniformDraw:
         roster: Roster,
         available: npt.NDArray[np.bool_],
         *,
-        share: float,
+        ask: Ask,
         t: int,
         gap: int,
         seed: int,
@@ -45,7 +45,7 @@ class UniformDraw:
         """Return the keys with the smallest words."""
         del gap
         keys = roster.keys[available]
-        n_drawn = min(int(share * keys.size + 1e-9), keys.size)  # 1/21 of 42 is 2, not 1.99...
+        n_drawn = min(int(ask.share * keys.size + 1e-9), keys.size)  # 1/21 of 42 is 2, not 1.99...
         if n_drawn == 0:
             return keys[:0]
         words = words_at(np.uint64(address(seed, t, "draw")), roster.addresses[available])
@@ -61,13 +61,87 @@ class OwnSlot:
         roster: Roster,
         available: npt.NDArray[np.bool_],
         *,
-        share: float,
+        ask: Ask,
         t: int,
         gap: int,
         seed: int,
     ) -> npt.NDArray[np.int64]:
         """Return the available keys whose slot is now."""
-        del share, seed
+        del ask, seed
         since = t - roster.slots
         due: npt.NDArray[np.bool_] = available & (since >= 0) & (since % gap == 0)
         return roster.keys[due]
+
+
+_KIND = {"move": MOVING, "enter": ENTERING, "quit": QUITTING}
+_THRESHOLDS = (2, 6, 16)
+_AGE_PERIOD = 3  # gaps between two age reports of one person
+
+
+def can_answer(roster: Roster, question: Question) -> npt.NDArray[np.bool_]:
+    """Tell which keys have an answer to a question: [n_roster]."""
+    if roster.kinds is None or question.about in ("transition", "present"):
+        return np.ones(roster.keys.size, np.bool_)
+    if question.about == "older":
+        return np.isin(roster.kinds, (QUITTING, ABSENT), invert=True)
+    return np.equal(roster.kinds, _KIND[question.about])
+
+
+def age_thresholds(gap: int) -> tuple[int, ...]:
+    """Return the ages asked about: the longest is what a rest of three gaps leaves room for.
+
+    >>> age_thresholds(21), age_thresholds(2)
+    ((2, 6, 16, 42), (2, 4))
+    """
+    longest = (_AGE_PERIOD - 1) * gap
+    return (*(age for age in _THRESHOLDS if age < longest), longest)
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseSlots:
+    """Everyone at a phase of their own, once per window; nobody picks anybody.
+
+    A share of the persons, drawn for life, answers about ages or presence instead of transitions.
+    An age report looks back further, so it is made only every three gaps. `stopping_any_time`
+    lets a device that stops report out of phase, if it has rested long enough.
+    """
+
+    age_share: float = 0.0
+    presence_share: float = 0.0
+    stopping_any_time: bool = False
+
+    def draw(
+        self,
+        roster: Roster,
+        available: npt.NDArray[np.bool_],
+        *,
+        ask: Ask,
+        t: int,
+        gap: int,
+        seed: int,
+    ) -> npt.NDArray[np.int64]:
+        """Return the available keys whose phase and role say that they answer now."""
+        about = ask.question.about
+        period = _AGE_PERIOD * gap if about == "older" else gap
+        words = words_at(np.uint64(address(seed, 0, "phase")), roster.addresses)
+        due: npt.NDArray[np.bool_] = words % np.uint64(period) == np.uint64(t % period)
+        if about == "quit" and self.stopping_any_time:
+            due = np.ones(due.size, np.bool_)
+        due &= available & can_answer(roster, ask.question) & self._in_role(roster, about, seed)
+        if about == "older":
+            thresholds = age_thresholds(gap)
+            choice = words_at(np.uint64(address(seed, t, "threshold")), roster.addresses)
+            mine = thresholds.index(ask.question.threshold)
+            due &= choice % np.uint64(len(thresholds)) == np.uint64(mine)
+        return roster.keys[due]
+
+    def _in_role(self, roster: Roster, about: str, seed: int) -> npt.NDArray[np.bool_]:
+        """Tell who answers a kind of question, drawn once for life."""
+        words = words_at(np.uint64(address(seed, 0, "role")), roster.addresses)
+        role = words * 2.0**-64
+        ages, others = self.age_share, self.age_share + self.presence_share
+        if about == "older":
+            return role < ages
+        if about == "present":
+            return (role >= ages) & (role < others)
+        return role >= others

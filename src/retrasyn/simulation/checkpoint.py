@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import heapq
 import json
 import os
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +25,7 @@ from retrasyn._version import __version__
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.data.writing_files import replacing
 from retrasyn.errors import CheckpointError
-from retrasyn.privacy.replay import Replay
+from retrasyn.privacy.replay import Replay, Spend
 from retrasyn.simulation.simulation import Simulation
 from retrasyn.sinks.collected import Collected, Snapshot
 
@@ -241,14 +241,17 @@ def _unpack_snapshots(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Snapshot]:
 
 
 def _pack_replay(name: str, replay: Replay) -> dict[str, npt.NDArray[Any]]:
-    recent = [(t, epsilon, keys.size) for t, epsilon, keys in replay.recent]
-    keys = [keys for _, _, keys in replay.recent]
+    spends = [*replay.waiting, *replay.opened]
+    recent = [
+        (place < len(replay.waiting), spend.due, spend.t, spend.epsilon, spend.keys.size)
+        for place, spend in enumerate(spends)
+    ]
     return {
         f"{name}_total": replay.total,
         f"{name}_highest": replay.highest,
         f"{name}_n_reports": np.array([replay.n_reports], np.int64),
-        f"{name}_recent": np.array(recent, np.int64).reshape(-1, 3),
-        f"{name}_keys": np.concatenate([np.empty(0, np.int64), *keys]),
+        f"{name}_recent": np.array(recent, np.int64).reshape(-1, 5),
+        f"{name}_keys": np.concatenate([np.empty(0, np.int64), *(s.keys for s in spends)]),
     }
 
 
@@ -257,11 +260,12 @@ def _unpack_replay(name: str, replay: Replay, arrays: Mapping[str, npt.NDArray[A
     replay.highest = arrays[f"{name}_highest"].copy()
     replay.n_reports = int(arrays[f"{name}_n_reports"][0])
     recent, keys = arrays[f"{name}_recent"], arrays[f"{name}_keys"]
-    edges = np.concatenate([[0], np.cumsum(recent[:, 2])]).tolist()
-    replay.recent = deque(
-        (int(t), int(epsilon), keys[a:b])
-        for (t, epsilon, _), a, b in zip(recent, edges, edges[1:], strict=False)
-    )
+    edges = np.concatenate([[0], np.cumsum(recent[:, 4])]).tolist()
+    for (waits, due, t, epsilon, _), a, b in zip(recent, edges, edges[1:], strict=False):
+        spends = replay.waiting if waits else replay.opened
+        spends.append(Spend(int(due), len(spends), int(t), int(epsilon), keys[a:b]))
+    heapq.heapify(replay.waiting)
+    heapq.heapify(replay.opened)
 
 
 def discard(folder: str | os.PathLike[str]) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from retrasyn.messages import Aggregate, Grant
-from retrasyn.oracles import OUE
+from retrasyn.oracles.choice import oracle_for
 from retrasyn.randomness.addresses import address
 
 
@@ -52,7 +52,7 @@ class Counts:
         true = count_states(states, n_states)
         key = address(self.seed, grant.t, f"noise/{lane}", n_bytes=16)
         generator = np.random.Generator(np.random.Philox(key=key))
-        return OUE(grant.epsilon).draw_counts(true, states.size, generator=generator)
+        return oracle_for(grant).draw_counts(true, states.size, generator=generator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Reports:
         lane: str,
     ) -> Aggregate:
         """Perturb every state and count the bits."""
-        oracle = OUE(grant.epsilon)
+        oracle = oracle_for(grant)
         key = address(self.seed, grant.t, f"noise/{lane}")
         packed = oracle.perturb(states, addresses, key=key, n_states=n_states)
         return oracle.aggregate(packed, n_states=n_states)

@@ -59,6 +59,8 @@ def observe(
     seen_t: npt.NDArray[np.int64],
     state_of: npt.NDArray[np.int32],
     slot_of: npt.NDArray[np.int64],
+    entered: npt.NDArray[np.int64],
+    key_entered: npt.NDArray[np.int64],
     addresses: npt.NDArray[np.uint64],
     move_index: npt.NDArray[np.int32],
     rows: npt.NDArray[np.int32],
@@ -71,8 +73,11 @@ def observe(
     slot_key: np.uint64,
     keys_out: npt.NDArray[np.int64],
     jumpers_out: npt.NDArray[np.int32],
+    ages_out: npt.NDArray[np.int64],
 ) -> tuple[int, int, int]:
     """Give every device its state at t; return how many have one, quit, and jumped.
+
+    Who quits leaves the number of timestamps they were present in `ages_out`.
 
     `streams` and `cells` are those present at t, `before` the streams present at t - 1. A key
     with two states at t (a jump, or two trips that touch) keeps one of them by a fair coin. A
@@ -91,12 +96,14 @@ def observe(
         if not arriving:
             if last_t[stream] == t:
                 continue
+            ages_out[n_quits] = t - entered[stream]
             n_quits += 1
             state = first_quit + last_cell[stream]
         else:
             cell = int(cells[i])
             entering = last_t[stream] != t - 1
             if entering:
+                entered[stream] = t
                 slot_of[key] = t + np.int64(word_at(slot_key, addresses[key]) % np.uint64(gap))
             else:
                 origin = int(last_cell[stream])
@@ -117,6 +124,7 @@ def observe(
             if entering and endpoints:
                 other = state
                 state = first_enter + cell
+            key_entered[key] = entered[stream]
             last_t[stream] = t
             last_cell[stream] = cell
         if not reports:

@@ -52,7 +52,8 @@ class Plan:
         row = find_method(method)
         asked = {"unit": unit, "ledger": ledger, "jump": jump, "length_scale": length_scale}
         answers = {name: value for name, value in asked.items() if value is not None}
-        reading = (AUTHORS if faithful else SAFE).answer(**answers)
+        own = AUTHORS if faithful else SAFE.answer(jump=row.jump)
+        reading = own.answer(**answers)
         row, reading = configure(row, reading, settings or {})
         if reading.length_scale == "data" and not faithful:
             raise SettingError(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from retrasyn.growing import grown
-from retrasyn.messages import Grant, Roster
+from retrasyn.messages import ENTERING, MOVING, QUITTING, Grant, Roster
 from retrasyn.privacy.ledger import NEVER
 from retrasyn.randomness.addresses import address
 from retrasyn.randomness.kernels import words_at
@@ -83,7 +83,11 @@ class Population:
     gap: int
     seed: int
     everybody_reports: bool  # budget division: decides what a jump in the authors' way does
+    everybody_enrolled: bool = False  # presence is hidden: the absent have something to say, too
     size: int = 0  # how many synthetic points the reading asks for now
+    ages_of_quitters: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    n_entering: int = 0
+    _t: int = NEVER
     _keys: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     _before: npt.NDArray[np.int32] = field(default_factory=lambda: _NO_STREAMS)
     _ghosts: npt.NDArray[np.int32] = field(default_factory=lambda: _NO_STREAMS)
@@ -93,6 +97,8 @@ class Population:
     _seen_t: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     _state_of: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     _slot_of: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    _entered: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    _key_entered: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     _retired: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
     def __post_init__(self) -> None:
@@ -106,12 +112,15 @@ class Population:
         self._seen_t = grown(self._seen_t, n_keys, NEVER)
         self._state_of = grown(self._state_of, n_keys, -1)
         self._slot_of = grown(self._slot_of, n_keys, 0)
+        self._entered = grown(self._entered, n_streams, NEVER)
+        self._key_entered = grown(self._key_entered, n_keys, NEVER)
         self._retired = grown(self._retired, n_keys, False)
 
     def observe(self, step: Step) -> None:
         """Move every device to a timestamp."""
         keys = np.empty(step.streams.size + self._before.size, np.int64)
         jumpers = np.empty(step.streams.size, np.int32)
+        ages = np.empty(self._before.size, np.int64)
         states = self.states
         n_keys, n_quits, n_jumps = kernels.observe(
             step.t,
@@ -124,6 +133,8 @@ class Population:
             self._seen_t,
             self._state_of,
             self._slot_of,
+            self._entered,
+            self._key_entered,
             self.identities.addresses,
             states.move_index,
             *states.grid.rows_and_columns,
@@ -135,8 +146,12 @@ class Population:
             np.uint64(address(self.seed, step.t, "slot")),
             keys,
             jumpers,
+            ages,
         )
+        self._t = step.t
         self._keys = keys[:n_keys]
+        self.ages_of_quitters = ages[:n_quits]
+        self.n_entering = step.streams.size - (self._before.size - n_quits)
         self._before = step.streams
         self.size = step.streams.size
         if self.reading.size_target == "active-and-quitting":
@@ -167,19 +182,45 @@ class Population:
         keys = identities.add_keys(words, identities.person_of[owners])
         self.make_room()
         self._state_of[keys] = self._ghost_states
+        self._seen_t[keys] = t
         return keys
 
     def roster(self) -> Roster:
-        """Return the keys that have a state now."""
+        """Return the keys that have a state now, or all that are enrolled."""
+        keys = np.arange(self.identities.n_keys) if self.everybody_enrolled else self._keys
         return Roster(
-            keys=self._keys,
-            addresses=self.identities.addresses[self._keys],
-            slots=self._slot_of[self._keys],
+            keys=keys,
+            addresses=self.identities.addresses[keys],
+            slots=self._slot_of[keys],
+            kinds=None if self.everybody_enrolled else self._kinds(keys),
         )
 
-    def states_of(self, grant: Grant) -> npt.NDArray[np.int32]:
-        """Return the true state of every reporter of a grant."""
-        return self._state_of[grant.reporters]
+    def _kinds(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        """Return whether each key enters, moves or quits."""
+        state = self._state_of[keys]
+        first_quit = self.states.n_moves + self.states.grid.n_cells
+        enters = (state >= self.states.n_moves) & (state < first_quit)
+        return np.select([enters, state >= first_quit], [ENTERING, QUITTING], MOVING).astype(
+            np.uint8
+        )
+
+    def answers_to(self, grant: Grant) -> npt.NDArray[np.int32]:
+        """Return the true answer of every reporter of a grant: a state, or 0 for yes, -1 for no.
+
+        A state is counted from the first one its question knows; who has none answers null (-1).
+        """
+        keys, about = grant.reporters, grant.question.about
+        present = self._seen_t[keys] == self._t
+        if about == "older":
+            age = self._t - self._key_entered[keys] + 1
+            return np.where(age > grant.question.threshold, 0, -1).astype(np.int32)
+        state = np.where(present, self._state_of[keys], -1).astype(np.int32)
+        if about == "present":
+            quits = state >= self.states.n_moves + self.states.grid.n_cells
+            return np.where(present & ~quits, 0, -1).astype(np.int32)
+        n_moves, n_cells = self.states.n_moves, self.states.grid.n_cells
+        first = {"enter": n_moves, "quit": n_moves + n_cells}.get(about, 0)
+        return np.where(state >= first, state - first, -1).astype(np.int32)
 
     def persons_of(self, grant: Grant) -> npt.NDArray[np.int64]:
         """Return the person behind every reporter of a grant."""

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from retrasyn.curator import Curator
-from retrasyn.messages import Aggregate, Grant, Release
+from retrasyn.messages import Aggregate, Flags, Grant, Release
+from retrasyn.oracles.choice import n_answers
 from retrasyn.privacy.replay import Replay
 from retrasyn.simulation.doors import Door, Truth
 from retrasyn.simulation.population import Identities, Population
@@ -23,8 +24,9 @@ class Simulation:
     personal: Replay = field(init=False)  # per person and position
 
     def __post_init__(self) -> None:
-        self.declared = Replay(span=self.curator.gap)
-        self.personal = Replay(span=self.curator.window + 1)
+        furthest = self.curator.method.mechanism.furthest_lookback(self.curator.gap)
+        self.declared = Replay(self.curator.gap, furthest)
+        self.personal = Replay(self.curator.window + 1, furthest)
 
     @classmethod
     def of(cls, curator: Curator, identities: Identities, door: Door) -> "Simulation":
@@ -37,6 +39,7 @@ class Simulation:
             gap=curator.gap,
             seed=curator.seed,
             everybody_reports=division.name != "population",
+            everybody_enrolled=curator.method.presence == "hidden",
         )
         return cls(curator, population, door if division.private else Truth())
 
@@ -48,17 +51,23 @@ class Simulation:
             size=self.population.size,
             roster=self.population.roster(),
             collect=self._collect,
+            flags=Flags(
+                n_entering=self.population.n_entering,
+                ages_of_quitters=self.population.ages_of_quitters,
+            ),
         )
 
     def _collect(self, grant: Grant, lane: str) -> Aggregate:
         """Bring the reports of a grant, and tell the replays who reported what."""
         if grant.private:
-            self.declared.observe(grant.t, grant.epsilon, grant.reporters)
-            self.personal.observe(grant.t, grant.epsilon, self.population.persons_of(grant))
+            lookback = grant.question.lookback
+            persons = self.population.persons_of(grant)
+            self.declared.observe(grant.t, grant.epsilon, grant.reporters, lookback)
+            self.personal.observe(grant.t, grant.epsilon, persons, lookback)
         return self.door.collect(
             grant,
-            self.population.states_of(grant),
+            self.population.answers_to(grant),
             self.population.identities.addresses[grant.reporters].astype(np.uint64),
-            n_states=self.curator.states.n_states,
+            n_states=n_answers(grant.question, self.curator.states),
             lane=lane,
         )

@@ -43,6 +43,36 @@ class LifecycleMemory:
         return min(max(self.going_on / self.quitting, 2.0), 1000.0)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderedPlan:
+    """What to do in order: quits, a surplus, moves, births.
+
+    A stream of age a in cell c quits with probability by_age[a] x by_cell[c], scaled so that the
+    sum stays that of by_age alone where `keeps_sum`, and so that at least `at_least` are expected
+    to quit.
+    """
+
+    by_age: npt.NDArray[np.float64]  # from age 1 on; the last for all older
+    by_cell: npt.NDArray[np.float64]  # [n_cells]
+    keeps_sum: bool
+    at_least: int
+    cap: float
+    ends: npt.NDArray[np.int64] | None  # how many end by age bucket; None: as drawn
+    target: int
+    enter: npt.NDArray[np.float64]  # [n_cells], where the newborn begin
+    mass: npt.NDArray[np.float64] | None  # [n_cells, 9], of all moves, sums to 1; None: unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What a lifecycle may look at besides the model."""
+
+    cell_counts: npt.NDArray[np.int64]  # [n_cells], synthetic streams before this timestamp
+    mass: npt.NDArray[np.float64] | None = None  # [n_cells, 9], of all moves, sums to 1
+    hazard: npt.NDArray[np.float64] | None = None  # of quitting by age
+    ages_of_quitters: npt.NDArray[np.int64] | None = None  # real ones, where that is public
+
+
 class Lifecycle(Protocol):
     """Plans births and ends."""
 
@@ -55,7 +85,8 @@ class Lifecycle(Protocol):
         reading: Reading,
         length_scale: float | None,
         size: int,
-    ) -> Plan:
+        scene: Scene,
+    ) -> Plan | OrderedPlan:
         """Return the plan of one timestamp."""
         ...  # pragma: no cover - a protocol has no body
 
@@ -75,8 +106,10 @@ class EnterQuit:
         reading: Reading,
         length_scale: float | None,
         size: int,
+        scene: Scene | None = None,
     ) -> Plan:
         """Quit by hazard and length, end a surplus by the quit share, begin by the enter share."""
+        del scene
         if model.enter.sum() > 0:
             memory.enter = model.enter
         memory.started = True
@@ -113,9 +146,10 @@ class Immortal:
         reading: Reading,
         length_scale: float | None,
         size: int,
+        scene: Scene | None = None,
     ) -> Plan:
         """Begin once, uniformly; then only move."""
-        del model, reading, length_scale
+        del model, reading, length_scale, scene
         begins = not memory.started and size > 0
         memory.started = memory.started or begins
         return Plan(
@@ -127,3 +161,122 @@ class Immortal:
             surplus_weights=np.ones(grid.n_cells),
             surplus_by_newest=False,
         )
+
+
+_YOUNG = [1, 2, 3, 4, 6, 8, 11, 15, 20, 26, 33, 41]
+_OLD = [50, 60, 72, 86, 103, 125, 150, 180, 215, 260, 320, 400]
+AGE_EDGES = np.array(_YOUNG + _OLD)
+"""Ages at which a bucket begins; the last is open."""
+_LONGEST = 1000
+_SMOOTHING = 0.002
+_TILTS = (0.1, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class QuitByLength:
+    """The longer a stream, the likelier its end (Eq. 8), before anybody moves."""
+
+    def plan(
+        self,
+        model: MobilityModel,
+        memory: LifecycleMemory,
+        *,
+        grid: Grid,
+        reading: Reading,
+        length_scale: float | None,
+        size: int,
+        scene: Scene,
+    ) -> OrderedPlan:
+        """Quit by hazard and length, end a surplus by the same weights."""
+        del reading
+        scale = memory.released_length if length_scale is None else length_scale
+        return OrderedPlan(
+            by_age=np.minimum(1.0, np.arange(1, _LONGEST + 1) / scale),
+            by_cell=model.quit_hazard,
+            keeps_sum=False,
+            at_least=0,
+            cap=1.0,
+            ends=None,
+            target=size,
+            enter=_entering(model, memory, grid),
+            mass=scene.mass,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class QuitByAge:
+    """The hazard by age that people's answers support, tilted to where they quit."""
+
+    def plan(
+        self,
+        model: MobilityModel,
+        memory: LifecycleMemory,
+        *,
+        grid: Grid,
+        reading: Reading,
+        length_scale: float | None,
+        size: int,
+        scene: Scene,
+    ) -> OrderedPlan:
+        """Quit by age and cell, but not fewer than the size demands."""
+        del reading, length_scale
+        if scene.hazard is None:
+            raise AssertionError("a method that quits by age must ask about ages")
+        n_before = int(scene.cell_counts.sum())
+        shares = scene.cell_counts / max(n_before, 1)
+        known = model.quit_share.sum() > 0
+        ratio = (model.quit_share + _SMOOTHING) / (shares + _SMOOTHING)
+        return OrderedPlan(
+            by_age=scene.hazard,
+            by_cell=np.clip(ratio, *_TILTS) if known else np.ones(grid.n_cells),
+            keeps_sum=True,
+            at_least=n_before - size,
+            cap=0.95,
+            ends=None,
+            target=size,
+            enter=_entering(model, memory, grid),
+            mass=scene.mass,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class QuitAsSeen:
+    """As many end in each bucket of ages as real devices did: starting and stopping are public."""
+
+    floor: float = 1e-6
+
+    def plan(
+        self,
+        model: MobilityModel,
+        memory: LifecycleMemory,
+        *,
+        grid: Grid,
+        reading: Reading,
+        length_scale: float | None,
+        size: int,
+        scene: Scene,
+    ) -> OrderedPlan:
+        """End as many as the real ones of each age, by the quit share of their cells."""
+        del reading, length_scale
+        if scene.ages_of_quitters is None:
+            raise AssertionError("ends can be copied only where presence is public")
+        places = np.searchsorted(AGE_EDGES, scene.ages_of_quitters, side="right") - 1
+        return OrderedPlan(
+            by_age=np.ones(1),
+            by_cell=model.quit_share + self.floor,
+            keeps_sum=False,
+            at_least=0,
+            cap=np.inf,
+            ends=np.bincount(places, minlength=AGE_EDGES.size),
+            target=size,
+            enter=_entering(model, memory, grid),
+            mass=scene.mass,
+        )
+
+
+def _entering(model: MobilityModel, memory: LifecycleMemory, grid: Grid) -> npt.NDArray[np.float64]:
+    """Return where newborn streams begin: as last known, uniform before."""
+    if model.enter.sum() > 0:
+        memory.enter = model.enter
+    memory.started = True
+    return np.full(grid.n_cells, 1.0 / grid.n_cells) if memory.enter is None else memory.enter

@@ -9,7 +9,8 @@ from retrasyn.mobility.model import MobilityModel
 from retrasyn.randomness.addresses import address
 from retrasyn.space import Grid
 from retrasyn.synthesis import kernels
-from retrasyn.synthesis.lifecycle import Plan
+from retrasyn.synthesis.lifecycle import OrderedPlan, Plan
+from retrasyn.synthesis.ordered.steps import OrderedSteps
 from retrasyn.synthesis.streams import Streams
 from retrasyn.synthesis.workers import over_slices
 
@@ -23,10 +24,20 @@ class Synthesizer:
     grid: Grid
     seed: int
     n_threads: int | None = None
+    steers: bool = False
+    continuous: bool = False
     _scratch: list[npt.NDArray[np.uint16]] = field(default_factory=list, compare=False, repr=False)
 
-    def step(self, streams: Streams, model: MobilityModel, plan: Plan, t: int) -> tuple[int, int]:
+    def step(
+        self, streams: Streams, model: MobilityModel, plan: Plan | OrderedPlan, t: int
+    ) -> tuple[int, int]:
         """Advance every stream to t in place; return how many were born and how many ended."""
+        if isinstance(plan, OrderedPlan):
+            n_ended = self.ordered.advance(streams, plan, t)
+            first = streams.n
+            self._give_birth(streams, plan.enter, plan.target - first, t)
+            self.ordered.place_newborn(streams, first, t)
+            return streams.n - first, n_ended
         before = streams.n
         moved, n_alive = self._decide(streams, model, plan, t)
         target = n_alive if plan.target is None else plan.target
@@ -38,13 +49,20 @@ class Synthesizer:
         else:
             streams.cells[:before] = moved
         n_born = target - n_alive
-        self._give_birth(streams, plan, n_born, t)
+        self._give_birth(streams, plan.enter, n_born, t)
         return n_born, before - n_alive
+
+    @property
+    def ordered(self) -> OrderedSteps:
+        """The steps of plans that have an order."""
+        return OrderedSteps(self.grid, self.seed, self.steers, self.continuous, self.n_threads)
 
     def points(
         self, streams: Streams, t: int
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Draw a point uniformly in the cell of every stream."""
+        """Return a point in the cell of every stream: where its path led, or uniformly drawn."""
+        if self.continuous:
+            return self.ordered.points(streams)
         ids, cells, _ = streams.living()
         x, y = np.empty(streams.n), np.empty(streams.n)
         key = np.uint64(address(self.seed, t, "point"))
@@ -140,7 +158,9 @@ class Synthesizer:
         tied = places[keys == last]  # in ascending order of id; one, unless two keys collide
         moved[tied[: n_surplus - np.count_nonzero(below)]] = kernels.ENDED
 
-    def _give_birth(self, streams: Streams, plan: Plan, n_born: int, t: int) -> None:
+    def _give_birth(
+        self, streams: Streams, enter: npt.NDArray[np.float64], n_born: int, t: int
+    ) -> None:
         """Append n_born streams that begin at t."""
         if n_born <= 0:
             return
@@ -148,7 +168,7 @@ class Synthesizer:
         streams.reserve(first + n_born)
         cells = np.arange(self.grid.n_cells, dtype=np.int32)[None, :]  # [1, n_cells]
         n_slots = 1 << (self.grid.n_cells - 1).bit_length()
-        table = kernels.build_alias(plan.enter[None, :], cells, cells[0], n_slots)
+        table = kernels.build_alias(enter[None, :], cells, cells[0], n_slots)
         streams.n = first + n_born
         streams.ids[first : streams.n] = np.arange(streams.next_id, streams.next_id + n_born)
         streams.entered[first : streams.n] = t

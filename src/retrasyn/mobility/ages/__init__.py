@@ -1,0 +1,1 @@
+"""How long people stay: a hazard by age, learnt from yes-or-no answers about ages."""

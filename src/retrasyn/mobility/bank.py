@@ -1,0 +1,94 @@
+"""A bank of filters: each state is remembered at nine speeds, and each group picks its own.
+
+Forgetting fast follows change and keeps noise; forgetting slowly does the opposite. Every speed
+predicts the next estimate from its past; groups of states (staying, moving, entering, quitting)
+trust the speeds that predicted well lately. Nothing here costs privacy: estimates go in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from retrasyn.messages import Estimate
+    from retrasyn.space import StateSpace
+
+FACTORS = np.array([0.0, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0])  # [n_factors]
+STAY, MOVE, ENTER, QUIT = range(4)
+N_GROUPS = 4
+_SCORE_MEMORY = 0.95
+
+
+def groups_of(states: StateSpace) -> npt.NDArray[np.int64]:
+    """Return the group of every state: [n_states]."""
+    moves = np.where(states.origins == states.destinations, STAY, MOVE)
+    n_cells = states.grid.n_cells if states.endpoints else 0
+    return np.concatenate([moves, np.full(n_cells, ENTER), np.full(n_cells, QUIT)])
+
+
+@dataclass(slots=True)
+class FilterBank:
+    """Weighted sums of one stratum of states, which are reported together."""
+
+    groups: npt.NDArray[np.int64]  # [n_states]
+    sums: npt.NDArray[np.float64]  # [n_factors, n_states]
+    weights: npt.NDArray[np.float64]  # [n_factors], reports remembered
+    scores: npt.NDArray[np.float64]  # [n_factors, n_groups], recent errors of prediction
+    variance: float = 0.0  # of an estimate from one report; 0 before the first
+
+    @classmethod
+    def empty(cls, groups: npt.NDArray[np.int64]) -> FilterBank:
+        """Return a bank that remembers nothing."""
+        n = FACTORS.size
+        return cls(groups, np.zeros((n, groups.size)), np.zeros(n), np.zeros((n, N_GROUPS)))
+
+    def update(self, estimate: Estimate) -> None:
+        """Score every speed's prediction of an estimate, then take it in."""
+        n, y = estimate.n, estimate.frequencies
+        self.variance = estimate.variance * n
+        if self.weights[-1] > 0:  # all speeds have a past, or none has
+            errors = n * (y - self.sums / self.weights[:, None]) ** 2  # [n_factors, n_states]
+            self.scores *= _SCORE_MEMORY
+            for group in range(N_GROUPS):
+                self.scores[:, group] += errors[:, self.groups == group].sum(axis=1)
+        self.sums *= FACTORS[:, None]
+        self.sums += n * y
+        self.weights *= FACTORS
+        self.weights += n
+
+    @property
+    def started(self) -> bool:
+        """Whether anything was ever reported."""
+        return bool(self.weights[-1] > 0)
+
+    def read(self, group: int) -> tuple[npt.NDArray[np.float64], float]:
+        """Return the frequencies of all states and their variance, at a group's speeds."""
+        scores = self.scores[:, group]
+        trust = np.exp(-(scores - scores.min()) / (2.0 * self.variance))
+        trust /= trust.sum()  # [n_factors]
+        return (trust / self.weights) @ self.sums, self.variance / float(trust @ self.weights)
+
+    def read_all_time(self) -> tuple[npt.NDArray[np.float64], float]:
+        """Return the mean over all reports ever made, and its variance."""
+        return self.sums[-1] / self.weights[-1], self.variance / float(self.weights[-1])
+
+    def to_arrays(self) -> dict[str, npt.NDArray[np.float64]]:
+        """Return everything as plain arrays."""
+        return {
+            "sums": self.sums,
+            "weights": self.weights,
+            "scores": self.scores,
+            "variance": np.array([self.variance]),
+        }
+
+    def load_arrays(self, arrays: Mapping[str, npt.NDArray[np.float64]]) -> None:
+        """Take everything over from plain arrays."""
+        self.sums, self.weights = arrays["sums"].copy(), arrays["weights"].copy()
+        self.scores, self.variance = arrays["scores"].copy(), float(arrays["variance"][0])

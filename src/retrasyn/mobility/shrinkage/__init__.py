@@ -1,0 +1,1 @@
+"""Noisy frequencies drawn towards what they have in common (empirical Bayes)."""

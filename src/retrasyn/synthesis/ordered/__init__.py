@@ -1,0 +1,1 @@
+"""One timestamp of the synthetic population in order: quits, surplus, steered moves, births."""
