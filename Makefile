@@ -5,7 +5,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 # Run once more with every index of the kernels checked: compiled, a wrong one goes unseen.
-KERNEL_TESTS := tests/contracts tests/mobility tests/oracles tests/simulation tests/synthesis
+KERNEL_TESTS := tests/contracts tests/metrics tests/mobility tests/oracles tests/report/test_content.py \
+	tests/simulation tests/synthesis
 
 .PHONY: demo test test-long bench lint setup clean
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from retrasyn.data import write
+from retrasyn.data.moving_objects.city_network import city_network
+from retrasyn.data.moving_objects.generate import generate
 from retrasyn.mobility.model import MobilityModel
 from retrasyn.reading import SAFE
 from retrasyn.simulation.city import CITY_BOX, demo_city
@@ -150,3 +152,10 @@ def recordings(folder: Path) -> dict[str, tuple[Path, Box]]:
     path = folder / "city.parquet"
     write(demo_city(n_users=150_000, n_timestamps=120), path)
     return {"built-in city": (path, CITY_BOX)}
+
+
+def moving_objects(folder: Path, *, seed: int) -> Path:
+    """Return a file as large as the paper's Oldenburg stream: 15.5 million points, 501 steps."""
+    path = folder / f"objects-{seed}.parquet"
+    write(generate(city_network(6_000), n_objects=10_000, n_new=535, n_steps=501, seed=seed), path)
+    return path

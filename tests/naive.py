@@ -1,19 +1,22 @@
-"""Every equation of the paper in plain loops (Sec. II-A and III), the reference for our kernels.
+"""Every equation of the paper in plain loops (Sec. II-A, III, IV), the reference for our kernels.
 
 Written from the paper and `algorithms.md`, part 1, without reading the package: where the two
 agree, they agree because both are right. Slow on purpose; standard library only. Equations 7 to
-10 follow the last column of that document's table; only Eq. 9 and 10 can be had as printed.
+10 follow the last column of that document's table; only Eq. 9 and 10 can be had as printed. The
+metrics (Sec. IV) follow their definitions in words.
 """
 
 from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 Box: TypeAlias = tuple[float, float, float, float]  # x0, y0, x1, y1
+Path: TypeAlias = tuple[int, list[tuple[float, float]]]  # first timestamp, points
 State: TypeAlias = tuple[str, int] | tuple[str, int, int]
 
 MICRO = 1_000_000
@@ -38,6 +41,26 @@ class NaiveStream:
     identifier: int
     cells: list[int]
     entered_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class NaiveTrip:
+    """A stream on the grid, without jumps: a cell and a point for each timestamp from `begin`."""
+
+    begin: int
+    cells: list[int]
+    points: list[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class NaivePair:
+    """Real and synthetic trips on the real timestamps, which are numbered from 0."""
+
+    real: list[NaiveTrip]
+    synthetic: list[NaiveTrip]
+    n_timestamps: int
+    n_streams_real: int  # before cutting at jumps
+    n_streams_synthetic: int
 
 
 # Space: the grid and its states (Sec. III-B).
@@ -388,3 +411,302 @@ def _mass_by_state(released: list[float], side: int) -> dict[State, float]:
     if len(released) < len(states):
         states = all_states(side, endpoints=False)
     return dict(zip(states, released, strict=True))
+
+
+# Metrics: how synthetic streams compare with the real ones (Sec. IV).
+
+
+def prepare(real: list[Path], synthetic: list[Path], box: Box, side: int) -> NaivePair:
+    """Return both data sets on the grid, on the real timestamps, cut at jumps (Sec. IV)."""
+    first_t = min(begin for begin, _ in real)
+    last_t = max(begin + len(points) - 1 for begin, points in real)
+    n_timestamps = last_t - first_t + 1
+    real_kept = on_timeline(real, first_t, n_timestamps)
+    synthetic_kept = on_timeline(synthetic, first_t, n_timestamps)
+    if not synthetic_kept:
+        raise ValueError("no common timestamp")
+    for paths in (real_kept, synthetic_kept):
+        n_points = sum(len(points) for _, points in paths)
+        if 100 * count_outside(paths, box) > n_points:
+            raise ValueError("more than 1 % of the points lie outside the box")
+    return NaivePair(
+        real=cut_at_jumps(real_kept, box, side),
+        synthetic=cut_at_jumps(synthetic_kept, box, side),
+        n_timestamps=n_timestamps,
+        n_streams_real=len(real_kept),
+        n_streams_synthetic=len(synthetic_kept),
+    )
+
+
+def count_outside(paths: list[Path], box: Box) -> int:
+    """Count the points that lie outside the box; its edges are inside."""
+    x0, y0, x1, y1 = box
+    outside = 0
+    for _, points in paths:
+        for x, y in points:
+            if not (x0 <= x <= x1 and y0 <= y <= y1):
+                outside += 1
+    return outside
+
+
+def nearest_cell(x: float, y: float, box: Box, side: int) -> int:
+    """Return the cell of a point, or the nearest one if the point lies outside the box."""
+    x0, y0, x1, y1 = box
+    return cell_of(min(max(x, x0), x1), min(max(y, y0), y1), box, side)
+
+
+def on_timeline(paths: list[Path], first_t: int, n_timestamps: int) -> list[Path]:
+    """Return the paths with t renumbered from first_t, without points beyond the timeline."""
+    kept = []
+    for begin, points in paths:
+        within = []
+        for index, point in enumerate(points):
+            t = begin - first_t + index
+            if 0 <= t < n_timestamps:
+                within.append((t, point))
+        if within:
+            kept.append((within[0][0], [point for _, point in within]))
+    return kept
+
+
+def cut_at_jumps(paths: list[Path], box: Box, side: int) -> list[NaiveTrip]:
+    """Return the paths on the grid, each cut wherever it moves further than a neighbour."""
+    trips: list[NaiveTrip] = []
+    for begin, points in paths:
+        previous = None
+        for index, (x, y) in enumerate(points):
+            cell = nearest_cell(x, y, box, side)
+            if previous is None or cell not in neighbours(previous, side):
+                trips.append(NaiveTrip(begin + index, [], []))
+            trips[-1].cells.append(cell)
+            trips[-1].points.append((x, y))
+            previous = cell
+    return trips
+
+
+def jsd(a: dict[Any, int], b: dict[Any, int]) -> float:
+    """Return the Jensen-Shannon divergence of two tables of counts, in nats."""
+    total_a, total_b = sum(a.values()), sum(b.values())
+    if total_a == 0 and total_b == 0:
+        return math.nan
+    if total_a == 0 or total_b == 0:
+        return math.log(2)
+    divergence = 0.0
+    for key in {*a, *b}:
+        p, q = a.get(key, 0) / total_a, b.get(key, 0) / total_b
+        middle = (p + q) / 2
+        if p > 0:
+            divergence += 0.5 * p * math.log(p / middle)
+        if q > 0:
+            divergence += 0.5 * q * math.log(q / middle)
+    return divergence
+
+
+def mean(values: list[float]) -> float:
+    """Return the mean of all values that are not NaN; NaN if there is none."""
+    known = [value for value in values if not math.isnan(value)]
+    return sum(known) / len(known) if known else math.nan
+
+
+def cells_within(trips: list[NaiveTrip], first: int, last: int) -> Counter[int]:
+    """Count the points of every cell at first..last-1."""
+    counts: Counter[int] = Counter()
+    for trip in trips:
+        for index, cell in enumerate(trip.cells):
+            if first <= trip.begin + index < last:
+                counts[cell] += 1
+    return counts
+
+
+def moves_at(trips: list[NaiveTrip], t: int) -> Counter[tuple[int, int]]:
+    """Count the moves from t-1 to t, stays included, of all trips present at both."""
+    counts: Counter[tuple[int, int]] = Counter()
+    for trip in trips:
+        index = t - trip.begin
+        if 1 <= index < len(trip.cells):
+            counts[trip.cells[index - 1], trip.cells[index]] += 1
+    return counts
+
+
+def density_errors(pair: NaivePair) -> list[float]:
+    """Return the divergence of points per cell at every timestamp (density error)."""
+    errors = []
+    for t in range(pair.n_timestamps):
+        real, synthetic = (cells_within(trips, t, t + 1) for trips in (pair.real, pair.synthetic))
+        errors.append(jsd(real, synthetic))
+    return errors
+
+
+def transition_errors(pair: NaivePair) -> list[float]:
+    """Return the divergence of moves at every timestamp (transition error)."""
+    timestamps = range(pair.n_timestamps)
+    return [jsd(moves_at(pair.real, t), moves_at(pair.synthetic, t)) for t in timestamps]
+
+
+def query_error(
+    pair: NaivePair, box: Box, queries: list[tuple[int, float, float]], span: int
+) -> float:
+    """Return the mean relative error of counts; a query is its start and lower left (Sec. IV).
+
+    Queries are squares of a ninth of the box's area, cut where they would leave it.
+    """
+    span = min(span, pair.n_timestamps)
+    size = math.sqrt((box[2] - box[0]) * (box[3] - box[1]) / 9)
+    n_points = sum(len(trip.cells) for trip in pair.real)
+    floor = 0.01 * (n_points / pair.n_timestamps) * span
+
+    def answer(trips: list[NaiveTrip], start: int, x0: float, y0: float) -> int:
+        x1, y1 = min(x0 + size, box[2]), min(y0 + size, box[3])
+        found = 0
+        for trip in trips:
+            for index, (x, y) in enumerate(trip.points):
+                in_time = start <= trip.begin + index < start + span
+                if in_time and x0 <= x <= x1 and y0 <= y <= y1:
+                    found += 1
+        return found
+
+    errors = []
+    for query in queries:
+        real, synthetic = answer(pair.real, *query), answer(pair.synthetic, *query)
+        errors.append(abs(real - synthetic) / max(real, floor))
+    return mean(errors)
+
+
+def ndcg(real: dict[int, int], synthetic: dict[int, int], top: int) -> float:
+    """Return how well the synthetic ranking of cells finds the real one; NaN without points."""
+
+    def ranked(counts: dict[int, int]) -> list[int]:
+        visited = [cell for cell in counts if counts[cell] > 0]
+        return sorted(visited, key=lambda cell: (-counts[cell], cell))[:top]
+
+    gains = {cell: 1 / rank for rank, cell in enumerate(ranked(real), 1)}
+
+    def gain_of(ranking: list[int]) -> float:
+        total = 0.0
+        for position, cell in enumerate(ranking, 1):
+            total += gains.get(cell, 0.0) / math.log2(position + 1)
+        return total
+
+    if not gains:
+        return math.nan
+    return gain_of(ranked(synthetic)) / gain_of(ranked(real))
+
+
+def hotspot_ndcg(pair: NaivePair, starts: list[int], span: int, top: int) -> float:
+    """Return the mean NDCG of the cells with most points over all spans (Sec. IV)."""
+    span = min(span, pair.n_timestamps)
+    values = []
+    for start in starts:
+        real = cells_within(pair.real, start, start + span)
+        synthetic = cells_within(pair.synthetic, start, start + span)
+        values.append(ndcg(real, synthetic, top))
+    return mean(values)
+
+
+def patterns_within(trips: list[NaiveTrip], first: int, last: int) -> Counter[tuple[int, ...]]:
+    """Count the patterns of 2 to 5 cells at first..last-1; beyond 2, no cell follows itself."""
+    counts: Counter[tuple[int, ...]] = Counter()
+    for trip in trips:
+        for length in (2, 3, 4, 5):
+            for index in range(len(trip.cells) - length + 1):
+                t = trip.begin + index
+                pattern = tuple(trip.cells[index : index + length])
+                stays = any(pattern[i] == pattern[i + 1] for i in range(length - 1))
+                if first <= t and t + length <= last and (length == 2 or not stays):
+                    counts[pattern] += 1
+    return counts
+
+
+def top_patterns(
+    trips: list[NaiveTrip], first: int, last: int, top: int
+) -> list[tuple[tuple[int, ...], int]]:
+    """Return the most frequent patterns with their counts; of equals the shorter, then smaller."""
+    counts = patterns_within(trips, first, last)
+    ranked = sorted(counts, key=lambda pattern: (-counts[pattern], len(pattern), pattern))
+    return [(pattern, counts[pattern]) for pattern in ranked[:top]]
+
+
+def pattern_f1(pair: NaivePair, starts: list[int], span: int, top: int) -> float:
+    """Return the mean F1 of the most frequent patterns over all spans (Sec. IV)."""
+    span = min(span, pair.n_timestamps)
+    values = []
+    for start in starts:
+        real = {pattern for pattern, _ in top_patterns(pair.real, start, start + span, top)}
+        found = {pattern for pattern, _ in top_patterns(pair.synthetic, start, start + span, top)}
+        if real or found:
+            values.append(2 * len(real & found) / (len(real) + len(found)))
+    return mean(values)
+
+
+def visits(trips: list[NaiveTrip], side: int) -> list[int]:
+    """Return the number of trips that pass every cell."""
+    counts = [0] * (side * side)
+    for trip in trips:
+        for cell in set(trip.cells):
+            counts[cell] += 1
+    return counts
+
+
+def kendall_tau(pair: NaivePair, side: int) -> float:
+    """Return how far cells keep their order by visits; a synthetic tie counts as reversed."""
+    real, synthetic = visits(pair.real, side), visits(pair.synthetic, side)
+    agreement = n_pairs = 0
+    for i in range(side * side):
+        for j in range(i + 1, side * side):
+            n_pairs += 1
+            if real[i] == real[j]:
+                continue
+            in_order = synthetic[i] != synthetic[j] and (
+                (real[i] < real[j]) == (synthetic[i] < synthetic[j])
+            )
+            agreement += 1 if in_order else -1
+    return agreement / n_pairs if n_pairs else math.nan
+
+
+def trip_error(pair: NaivePair) -> float:
+    """Return the divergence of (first cell, last cell) of the trips (Sec. IV)."""
+    real, synthetic = (
+        Counter((trip.cells[0], trip.cells[-1]) for trip in trips)
+        for trips in (pair.real, pair.synthetic)
+    )
+    return jsd(real, synthetic)
+
+
+def travelled(trip: NaiveTrip) -> float:
+    """Return the length of a trip: the sum of its steps, 0 for a single point."""
+    total = 0.0
+    for index in range(1, len(trip.points)):
+        total += math.dist(trip.points[index - 1], trip.points[index])
+    return total
+
+
+def length_buckets(pair: NaivePair, n_buckets: int) -> tuple[list[int], list[int]]:
+    """Count the trips by length, in equal buckets up to the longest of either data set."""
+    longest = max(travelled(trip) for trip in [*pair.real, *pair.synthetic])
+    counted = []
+    for trips in (pair.real, pair.synthetic):
+        counts = [0] * n_buckets
+        for trip in trips:
+            bucket = int(travelled(trip) / longest * n_buckets) if longest > 0 else 0
+            counts[min(bucket, n_buckets - 1)] += 1
+        counted.append(counts)
+    return counted[0], counted[1]
+
+
+def length_error(pair: NaivePair) -> float:
+    """Return the divergence of travelled lengths in 20 buckets (Sec. IV)."""
+    real, synthetic = length_buckets(pair, 20)
+    return jsd(dict(enumerate(real)), dict(enumerate(synthetic)))
+
+
+def duration_error(pair: NaivePair) -> float:
+    """Return the divergence of the number of points of the trips."""
+    real, synthetic = (
+        Counter(len(trip.cells) for trip in trips) for trips in (pair.real, pair.synthetic)
+    )
+    return jsd(real, synthetic)
+
+
+def stream_ratio(pair: NaivePair) -> float:
+    """Return synthetic over real streams, as they were before jumps cut them."""
+    return pair.n_streams_synthetic / pair.n_streams_real

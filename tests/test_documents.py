@@ -113,7 +113,7 @@ def test_the_demo_makes_the_files_the_readme_lists(
     after_the_readme: tuple[Path, list[str]],
 ) -> None:
     folder, _ = after_the_readme
-    listed = re.findall(r"^\| `([\w.]+\.(?:png|parquet|json))` \|", PROSE, re.MULTILINE)
+    listed = re.findall(r"^\| `([\w.]+\.(?:html|parquet|json))` \|", PROSE, re.MULTILINE)
     assert sorted(path.name for path in (folder / "demo-out").iterdir()) == sorted(listed)
 
 

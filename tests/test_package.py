@@ -10,7 +10,7 @@ import pytest
 import retrasyn
 
 SOURCE = Path(retrasyn.__file__).parent
-HEAVY = ("numpy", "numba", "pyarrow", "typer", "rich", "matplotlib")
+HEAVY = ("numpy", "numba", "pyarrow", "typer", "rich", "jinja2")
 
 
 @pytest.mark.parametrize("name", retrasyn.__all__)

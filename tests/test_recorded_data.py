@@ -49,6 +49,16 @@ def run(out, *more, threads=2):
     )
 
 
+def figures(real, synthetic, *more):
+    done = subprocess.run(
+        [COMMAND, "evaluate", real, synthetic, "--grid", "6", "--span", "20", "--json", *more],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
 def column_bytes(path):
     table = pq.read_table(path)
     return {name: table[name].to_numpy().tobytes() for name in table.column_names}
@@ -106,3 +116,24 @@ def test_a_faithful_receipt_shows_what_a_taxi_really_spent(name, tdrive):
     _, receipt = synthesize(tdrive, name, box=BOX, faithful=True)
     assert receipt.worst_window.declared.epsilon <= 1.0
     assert receipt.worst_window.person_position.epsilon > 1.0
+
+
+def test_the_figures_of_the_authors_own_release_are_found_again(tmp_path):
+    """An external check, on what their program made of these taxis."""
+    metres, theirs = tmp_path / "metres.parquet", Path(DATA) / "authors_retrasyn_p.parquet"
+    convert = [COMMAND, "convert", "parquet", Path(DATA) / "tdrive.parquet", "-o", metres]
+    subprocess.run([*convert, "--from-crs", "EPSG:4326", "--to-crs", "EPSG:3857"], check=True)
+
+    found = [figures(metres, theirs, "--seed", str(seed)) for seed in range(10)]
+
+    exact = {
+        "density_error": 0.1154,
+        "transition_error": 0.3765,
+        "kendall_tau": 0.7270,
+        "trip_error": 0.2615,
+        "length_error": 0.2084,
+    }
+    assert {name: found[0][name] for name in exact} == pytest.approx(exact, abs=0.0005)
+    drawn = {"query_error": 0.52, "hotspot_ndcg": 0.53, "pattern_f1": 0.43}
+    means = {name: np.mean([one[name] for one in found]) for name in drawn}
+    assert means == pytest.approx(drawn, abs=0.04)

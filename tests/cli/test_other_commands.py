@@ -160,9 +160,9 @@ def test_the_demo_leaves_a_picture_both_streams_and_a_receipt(small_city, tmp_pa
 
     assert (outcome.code, outcome.err) == (0, "")
     assert sorted(path.name for path in out.iterdir()) == [
-        *("density.png", "real.parquet", "synthetic.parquet", "synthetic.parquet.receipt.json")
+        *("real.parquet", "report.html", "synthetic.parquet", "synthetic.parquet.receipt.json")
     ]
-    assert (out / "density.png").read_bytes().startswith(b"\x89PNG")
+    assert (out / "report.html").read_text().startswith("<!doctype html>")
     synthetic = read_table(out / "synthetic.parquet")
     assert_is_stream(synthetic, box=(0, 0, 10, 10), side=6)
     real = read_table(out / "real.parquet")
@@ -176,7 +176,7 @@ def test_the_demo_says_what_happened_and_what_is_protected(small_city, tmp_path)
 
     for part in ("What happened", "What is protected", "What is not", "300 simulated commuters"):
         assert part in outcome.out
-    assert str(tmp_path / "density.png") in outcome.out
+    assert str(tmp_path / "report.html") in outcome.out
 
 
 def test_another_seed_is_another_city(small_city, tmp_path):

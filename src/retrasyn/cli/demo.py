@@ -1,4 +1,4 @@
-"""``retrasyn demo``: a small city becomes a private synthetic stream, with a picture."""
+"""``retrasyn demo``: a small city becomes a private synthetic stream, with a report."""
 
 import textwrap
 from pathlib import Path
@@ -13,17 +13,19 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for what the demo makes.")] = Path("demo-out"),
     seed: Annotated[int, typer.Option(help="Another seed, another city.")] = 0,
 ) -> None:
-    """Make a small city with a rush hour, synthesise it privately, draw both."""
+    """Make a small city with a rush hour, synthesise it privately, compare both in a report."""
     from retrasyn.data.writing_files import replacing, write
     from retrasyn.errors import OutputError, SettingError
-    from retrasyn.report.density import draw_density, load_pyplot
+    from retrasyn.metrics.pair import Pair
+    from retrasyn.metrics.suite import evaluate_pair
+    from retrasyn.report.page import check_available, write_report
     from retrasyn.simulation.city import CITY_BOX, demo_city
     from retrasyn.simulation.run import synthesize
     from retrasyn.space import Grid
 
     if seed < 0:
         raise SettingError(f"seed={seed} must be a whole number from 0 on")
-    load_pyplot()
+    check_available()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -38,9 +40,21 @@ def demo(
     write(synthetic, out / "synthetic.parquet")
     with replacing(out / "synthetic.parquet.receipt.json") as temporary:
         temporary.write_text(receipt.to_json() + "\n")
-    picture = out / "density.png"
-    title = f"{receipt.method}: epsilon {receipt.epsilon:g} over any {receipt.window} positions"
-    draw_density(real, synthetic, grid, picture, title=title)
+    pair = Pair.of(real, synthetic, grid)
+    scores = evaluate_pair(pair, seed=seed)
+    report = out / "report.html"
+    write_report(
+        report,
+        pair,
+        scores,
+        receipt=receipt.to_dict(),
+        title="A small city, real and synthetic",
+        span=20,
+        top_cells=10,
+        top_patterns=100,
+        seed=seed,
+        clock=real.clock,
+    )
     worst = receipt.worst_window.declared.epsilon
     print(
         f"""What happened
@@ -54,8 +68,12 @@ What is protected
   An independent recount found at most {worst:g} spent by anyone in any window.
 What is not
 {_bullets(receipt.not_protected)}
+How close it is
+  Density error {scores.density_error:.3f} and transition error {scores.transition_error:.3f},
+  where 0 is the same and 0.693 has nothing in common; {scores.pattern_f1:.0%} of the most
+  frequent routes are the same.
 Look at
-  {picture}
+  {report}
   {out / "synthetic.parquet"} and its .receipt.json"""
     )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from retrasyn.cli import options
+from retrasyn.cli.interrupts import saying_stopped
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -36,9 +37,12 @@ EvaluationBox = Annotated[
 ]
 Queries = Annotated[int, typer.Option("--queries", help="Random queries, and random spans.")]
 TopCells = Annotated[int, typer.Option("--top-cells", help="Cells in a ranking of hotspots.")]
+_FIGURE = 9  # characters of a figure such as 1234.5678
+_AROUND = 34  # characters of a table beside its figures
 TopPatterns = Annotated[int, typer.Option("--top-patterns", help="Patterns compared in a span.")]
 
 
+@saying_stopped()
 def evaluate(
     real: RealFile,
     synthetic: Annotated[Path, typer.Argument(metavar="SYN", help="The synthetic data.")],
@@ -58,20 +62,14 @@ def evaluate(
 
     Example: retrasyn evaluate trips.parquet synthetic.parquet --report report.html
     """
-    from rich.console import Console
-
     settings = _settings(span, seed, queries, top_cells, top_patterns)
-    _check(box, grid)
+    _check(box, grid, [real, synthetic])
     if report is not None:
-        from retrasyn.data.writing_files import check_place
-        from retrasyn.report.page import check_available
-
-        check_available()
-        check_place(report)
-    recorded = _read(real)
-    made = _read(synthetic)
+        _check_report(report)
     receipt = read_receipt(synthetic)
-    pair = _pair(recorded, made, receipt, box, grid)
+    extent = _extent(box, {synthetic: receipt})
+    recorded = _read(real)
+    pair = _pair(recorded, _read(synthetic), extent, grid)
     scores = _measure(pair, settings, quiet=as_json)
     _warn(scores)
     if report is not None:
@@ -92,12 +90,12 @@ def evaluate(
     if as_json:
         print(json.dumps(scores.to_dict(), indent=2))
         return
-    console = Console()
-    console.print(_table(pair, span, {"figure": scores}))
+    _show(pair, span, {"figure": scores})
     if report is not None:
-        console.print(f"report: {report}", highlight=False, markup=False, soft_wrap=True)
+        print(f"report: {report}")
 
 
+@saying_stopped()
 def compare(
     real: RealFile,
     synthetic: Annotated[
@@ -116,21 +114,19 @@ def compare(
 
     Example: retrasyn compare trips.parquet one.parquet other.parquet
     """
-    from rich.console import Console
-
     settings = _settings(span, seed, queries, top_cells, top_patterns)
-    _check(box, grid)
+    _check(box, grid, [real, *synthetic])
+    extent = _extent(box, {path: read_receipt(path) for path in synthetic})
     recorded = _read(real)
-    receipt = next(filter(None, map(read_receipt, synthetic)), None)
     found: dict[str, Scores] = {}
     for path, name in zip(synthetic, _names(synthetic), strict=True):
-        pair = _pair(recorded, _read(path), receipt, box, grid)
+        pair = _pair(recorded, _read(path), extent, grid)
         found[name] = _measure(pair, settings, quiet=as_json)
         _warn(found[name], name)
     if as_json:
         print(json.dumps({name: scores.to_dict() for name, scores in found.items()}, indent=2))
         return
-    Console().print(_table(pair, span, found))
+    _show(pair, span, found)
 
 
 def read_receipt(synthetic: Path) -> dict[str, Any] | None:
@@ -153,7 +149,7 @@ def _settings(
     span: int, seed: int, queries: int, top_cells: int, top_patterns: int
 ) -> dict[str, int]:
     """Refuse numbers that make no sense; return the rest by the names the suite knows."""
-    from retrasyn.metrics.suite import check_settings
+    from retrasyn.metrics.spans import check_settings
 
     check_settings(
         span=span, seed=seed, queries=queries, top_cells=top_cells, top_patterns=top_patterns
@@ -167,11 +163,26 @@ def _settings(
     }
 
 
-def _check(box: str | None, grid: int) -> None:
-    """Refuse a wrong box or grid before any data is read."""
+def _check(box: str | None, grid: int, paths: list[Path]) -> None:
+    """Refuse a wrong box, a wrong grid or a missing file before any data is read."""
+    from retrasyn.data.reading_files import check_readable
     from retrasyn.space import Box, Grid
 
     Grid(Box(0, 0, 1, 1) if box is None else Box.parse(box), grid)
+    for path in paths:
+        check_readable(path)
+
+
+def _check_report(path: Path) -> None:
+    """Refuse a report that cannot be made or put there; by its suffix it can be no data."""
+    from retrasyn.data.writing_files import check_place
+    from retrasyn.errors import OutputError
+    from retrasyn.report.page import check_available
+
+    check_available()
+    if path.suffix.lower() not in {".html", ".htm"}:
+        raise OutputError(f"report {path} ends in {path.suffix or 'nothing'}; use .html")
+    check_place(path)
 
 
 def _read(path: Path) -> Trajectories:
@@ -183,36 +194,46 @@ def _read(path: Path) -> Trajectories:
     return data
 
 
-def _pair(
-    real: Trajectories,
-    synthetic: Trajectories,
-    receipt: dict[str, Any] | None,
-    box: str | None,
-    grid: int,
-) -> Pair:
+def _extent(box: str | None, receipts: dict[Path, dict[str, Any] | None]) -> Box | None:
+    """Return the box that was asked for, else the first that a receipt names."""
+    from retrasyn.space import Box
+    from retrasyn.space.grid import format_box
+
+    if box is not None:
+        return Box.parse(box)
+    named = [_receipt_box(path, receipt) for path, receipt in receipts.items()]
+    boxes = [found for found in named if found is not None]
+    if len(set(boxes)) > 1:
+        chosen = format_box(boxes[0])
+        sys.stderr.write(f"warning: receipts name different boxes; {chosen} serves for all\n")
+    return boxes[0] if boxes else None
+
+
+def _receipt_box(path: Path, receipt: dict[str, Any] | None) -> Box | None:
+    """Return the public box a receipt names, if it names one."""
+    from retrasyn.errors import InputError
+    from retrasyn.space import Box
+
+    if receipt is None or "box" not in receipt:
+        return None
+    match receipt["box"]:
+        case [x0, y0, x1, y1] if all(isinstance(edge, int | float) for edge in receipt["box"]):
+            return Box(x0, y0, x1, y1)
+    raise InputError(f"the receipt of {path} has a box that is not four numbers; give --box")
+
+
+def _pair(real: Trajectories, synthetic: Trajectories, extent: Box | None, grid: int) -> Pair:
     """Put both data sets on one grid."""
     from retrasyn.errors import InputError
     from retrasyn.metrics.pair import Pair
     from retrasyn.metrics.suite import grid_over
-    from retrasyn.space import Box
 
-    if real.crs and synthetic.crs and real.crs != synthetic.crs:
+    if real.crs and synthetic.crs and real.crs.upper() != synthetic.crs.upper():
         raise InputError(
             f"the real data is in {real.crs}, the synthetic in {synthetic.crs}; "
             "project one with retrasyn convert --to-crs"
         )
-    extent = _receipt_box(receipt) if box is None else Box.parse(box)
     return Pair.of(real, synthetic, grid_over(real, grid, extent))
-
-
-def _receipt_box(receipt: dict[str, Any] | None) -> Box | None:
-    """Return the public box a receipt names."""
-    from retrasyn.space import Box
-
-    match (receipt or {}).get("box"):
-        case [x0, y0, x1, y1]:
-            return Box(x0, y0, x1, y1)
-    return None
 
 
 def _measure(pair: Pair, settings: dict[str, int], *, quiet: bool) -> Scores:
@@ -259,7 +280,17 @@ def _names(paths: list[Path]) -> list[str]:
     return [f"{number}: {path}" for number, path in enumerate(paths, start=1)]
 
 
-def _table(pair: Pair, span: int, found: dict[str, Scores]) -> Table:
+def _show(pair: Pair, span: int, found: dict[str, Scores]) -> None:
+    """Print a table: names folded to fit, and rather too wide than with a figure cut short."""
+    from rich.console import Console
+
+    console = Console()
+    room = max(_FIGURE, (console.width - _AROUND) // len(found) - 3)
+    console.width = max(console.width, _AROUND + len(found) * (room + 3))
+    console.print(_table(pair, span, found, room))
+
+
+def _table(pair: Pair, span: int, found: dict[str, Scores], room: int) -> Table:
     """Return a row per metric and a column per file, the best of several in bold."""
     from rich.box import ROUNDED
     from rich.table import Table
@@ -269,30 +300,32 @@ def _table(pair: Pair, span: int, found: dict[str, Scores]) -> Table:
 
     table = Table(
         box=ROUNDED,
-        title=f"grid {pair.grid.side}, {pair.n_timestamps:,} timestamps, span {span}",
+        title=f"grid {pair.grid.side}, {pair.n_timestamps:,} timestamps, span {span:,}",
         title_justify="left",
     )
-    table.add_column("metric")
+    table.add_column("metric", no_wrap=True)
     for name in found:
-        table.add_column(Text(name), justify="right")
-    table.add_column("better")
+        table.add_column(Text(name, overflow="fold"), justify="right", max_width=room)
+    table.add_column("better", no_wrap=True)
     for metric in METRICS:
         figures = [getattr(scores, metric.key) for scores in found.values()]
-        best = _best(metric, figures) if len(figures) > 1 else None
+        distances = [_distance(metric, figure) for figure in figures]
+        best = min(filter(math.isfinite, distances), default=None) if len(figures) > 1 else None
         cells = [
-            Text("-" if math.isnan(figure) else f"{figure:.4f}", "bold" if figure == best else "")
-            for figure in figures
+            Text("-" if math.isnan(figure) else f"{figure:.4f}", "bold" if distance == best else "")
+            for figure, distance in zip(figures, distances, strict=True)
         ]
         better = "closer to 1" if metric.better == "one" else metric.better
         table.add_row(metric.title, *cells, better)
     return table
 
 
-def _best(metric: Metric, figures: list[float]) -> float | None:
-    """Return the best known figure."""
-    known = [figure for figure in figures if not math.isnan(figure)]
-    if not known:
-        return None
-    if metric.better == "one":
-        return min(known, key=lambda figure: max(figure, 1 / figure) if figure else float("inf"))
-    return min(known) if metric.better == "smaller" else max(known)
+def _distance(metric: Metric, figure: float) -> float:
+    """Return a number that is the smaller the better a figure is."""
+    match metric.better:
+        case "smaller":
+            return figure
+        case "larger":
+            return -figure
+        case "one":
+            return max(figure, 1 / figure)

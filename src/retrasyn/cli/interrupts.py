@@ -10,6 +10,16 @@ from types import FrameType
 
 
 @contextmanager
+def saying_stopped() -> Iterator[None]:
+    """Say that nothing was written when Ctrl-C ends a command."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped: nothing was written\n")
+        raise
+
+
+@contextmanager
 def interruptible_progress(quiet: bool) -> Iterator[Callable[[int, int], None]]:
     """Give a progress callback that draws a bar and turns Ctrl-C into a clean stop.
 

@@ -21,8 +21,10 @@ def jsd(real: npt.ArrayLike, synthetic: npt.ArrayLike) -> float:
     >>> round(jsd([1, 0], [0, 1]), 4)
     0.6931
     """
-    rows = [np.asarray(counts, np.int64).reshape(1, -1) for counts in (real, synthetic)]
-    return float(kernels.divergences(*rows)[0])
+    rows = [np.asarray(counts).reshape(1, -1) for counts in (real, synthetic)]
+    if rows[0].shape != rows[1].shape or any(row.dtype.kind not in "iu" for row in rows):
+        raise ValueError("two lists of counts of the same length are needed, in whole numbers")
+    return float(kernels.divergences(*(row.astype(np.int64) for row in rows))[0])
 
 
 def sparse_jsd(real: Counts, synthetic: Counts) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from retrasyn.metrics.density import cell_counts
 from retrasyn.metrics.divergence import mean_known
 from retrasyn.metrics.pair import Gridded, Pair
-from retrasyn.metrics.spans import random_spans
+from retrasyn.metrics.spans import check_settings, random_spans
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,6 +30,7 @@ def hotspot_ndcg(
     seed: int = 0,
 ) -> float:
     """Return the mean NDCG of the top cells over random spans."""
+    check_settings(top=top)
     pair = Pair.of(real, synthetic, grid)
     starts = random_spans(pair.n_timestamps, span, n_spans, seed=seed, purpose="hotspot")
     return mean_known(hotspot_ndcgs(pair, starts, span=span, top=top))

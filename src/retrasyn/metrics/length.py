@@ -53,5 +53,7 @@ def _in_buckets(
 ) -> npt.NDArray[np.int64]:
     if longest <= 0.0:
         return np.bincount([0], [lengths.size], n_buckets).astype(np.int64)
+    if not np.isfinite(longest):  # a path too long for floating-point numbers; the rest is nothing
+        return np.bincount(~np.isfinite(lengths) * (n_buckets - 1), minlength=n_buckets)
     places = np.minimum((lengths / longest * n_buckets).astype(np.int64), n_buckets - 1)
     return np.bincount(places, minlength=n_buckets)

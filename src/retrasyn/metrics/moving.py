@@ -19,6 +19,7 @@ from retrasyn.metrics.hotspot import hotspot_ndcgs
 from retrasyn.metrics.pair import Gridded, Pair, Streams, cut_at_jumps
 from retrasyn.metrics.pattern import pattern_f1s
 from retrasyn.metrics.query import query_errors
+from retrasyn.metrics.spans import check_settings
 from retrasyn.metrics.transition import transition_errors
 
 if TYPE_CHECKING:
@@ -70,44 +71,46 @@ class MovingScores:
         top_cells: int = 10,
         top_patterns: int = 100,
     ) -> None:
+        check_settings(
+            span=span, seed=seed, queries=n_queries, top_cells=top_cells, top_patterns=top_patterns
+        )
         self.grid, self.span, self.seed = grid, span, seed
         self.n_queries, self.top_cells, self.top_patterns = n_queries, top_cells, top_patterns
-        self._recent: deque[tuple[Points, Points]] = deque(maxlen=span)
+        self._recent: deque[tuple[Points, Points]] = deque(maxlen=max(span, 2))  # a move needs two
         self._n_seen = 0
 
     def update(self, real: Points, synthetic: Points) -> StreamingScores:
         """Take in the next timestamp; scores of a span are NaN until one has passed."""
         self._recent.append((real, synthetic))
         self._n_seen += 1
-        pair = self.latest()
-        newest = pair.n_timestamps - 1
-        if pair.n_timestamps < self.span:
-            query = hotspot = pattern = math.nan
-        else:
+        query = hotspot = pattern = math.nan
+        if self._n_seen >= self.span:
+            pair = self.latest(self.span)
             query = mean_known(
                 query_errors(pair, span=self.span, n_queries=self.n_queries, seed=self.seed)
             )
             hotspot = hotspot_ndcgs(pair, _FIRST, span=self.span, top=self.top_cells)[0]
             pattern = pattern_f1s(pair, _FIRST, span=self.span, top=self.top_patterns)[0]
+        newest = self.latest(2)
+        since = newest.n_timestamps - 1
         return StreamingScores(
-            density_error=float(density_errors(pair, since=newest)[0]),
-            transition_error=float(transition_errors(pair, since=newest)[0]),
+            density_error=float(density_errors(newest, since=since)[0]),
+            transition_error=float(transition_errors(newest, since=since)[0]),
             query_error=query,
             hotspot_ndcg=float(hotspot),
             pattern_f1=float(pattern),
         )
 
-    def latest(self) -> Pair:
-        """Return the latest span as a pair; its timestamp 0 is the oldest one in it."""
-        real, synthetic = (
-            _gather([step[side] for step in self._recent], self.grid) for side in (0, 1)
-        )
+    def latest(self, span: int) -> Pair:
+        """Return the latest timestamps as a pair; its timestamp 0 is the oldest one in it."""
+        steps = list(self._recent)[-span:]
+        real, synthetic = (_gather([step[side] for step in steps], self.grid) for side in (0, 1))
         return Pair(
             real=real,
             synthetic=synthetic,
             grid=self.grid,
-            first_t=self._n_seen - len(self._recent),
-            n_timestamps=len(self._recent),
+            first_t=self._n_seen - len(steps),
+            n_timestamps=len(steps),
             n_streams_real=real.n_streams,
             n_streams_synthetic=synthetic.n_streams,
             notes=(),

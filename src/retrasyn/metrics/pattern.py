@@ -14,7 +14,7 @@ import numpy as np
 from retrasyn.metrics import kernels
 from retrasyn.metrics.divergence import mean_known
 from retrasyn.metrics.pair import Gridded, Pair
-from retrasyn.metrics.spans import random_spans
+from retrasyn.metrics.spans import check_settings, random_spans
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -36,6 +36,7 @@ def pattern_f1(
     seed: int = 0,
 ) -> float:
     """Return the mean F1 of the top patterns over random spans."""
+    check_settings(top=top)
     pair = Pair.of(real, synthetic, grid)
     starts = random_spans(pair.n_timestamps, span, n_spans, seed=seed, purpose="pattern")
     return mean_known(pattern_f1s(pair, starts, span=span, top=top))

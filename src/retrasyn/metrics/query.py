@@ -43,9 +43,10 @@ def query_errors(pair: Pair, *, span: int, n_queries: int, seed: int) -> npt.NDA
     last = np.minimum(starts + span, pair.n_timestamps)
     real, synthetic = (_count(data, starts, last, boxes) for data in (pair.real, pair.synthetic))
     n_steps = min(span, pair.n_timestamps)
-    return relative_errors(
-        real, synthetic, _SANITY * pair.real.n_points / pair.n_timestamps * n_steps
-    )
+    sanity = _SANITY * pair.real.n_points / pair.n_timestamps * n_steps
+    if sanity == 0:  # nobody to ask about
+        return np.full(n_queries, np.nan)
+    return relative_errors(real, synthetic, sanity)
 
 
 def random_queries(
@@ -62,7 +63,8 @@ def random_squares(box: Box, n: int, seed: int) -> npt.NDArray[np.float64]:
     lengths = np.minimum(math.sqrt(sides[0] * sides[1] / _PARTS), sides)
     draw = np.random.default_rng(address(seed, 0, "query square"))
     lower = np.array([box.x0, box.y0]) + draw.random((n, 2)) * (sides - lengths)
-    return np.hstack([lower, np.minimum(lower + lengths, [box.x1, box.y1])])
+    upper = np.where(lengths < sides, lower + lengths, np.inf)  # rounding must not cut an edge off
+    return np.hstack([lower, np.minimum(upper, [box.x1, box.y1])])
 
 
 def relative_errors(

@@ -8,6 +8,9 @@ import numpy.typing as npt
 from retrasyn.errors import SettingError
 from retrasyn.randomness.addresses import address
 
+MOST = 10_000_000
+"""Largest number of timestamps, queries or ranks anybody can mean."""
+
 
 def random_spans(
     n_timestamps: int, span: int, n: int, *, seed: int, purpose: str
@@ -17,7 +20,15 @@ def random_spans(
     >>> random_spans(5, 20, 3, seed=0, purpose="pattern").tolist()
     [0, 0, 0]
     """
-    if span < 1 or n < 1:
-        raise SettingError(f"span {span} and the number of spans {n} must be at least 1")
+    check_settings(span=span, spans=n, seed=seed)
     draw = np.random.default_rng(address(seed, 0, purpose))
     return draw.integers(0, max(n_timestamps - span, 0), size=n, endpoint=True)
+
+
+def check_settings(**settings: int) -> None:
+    """Refuse numbers that make no sense before any data is read."""
+    for name, value in settings.items():
+        if name == "seed" and value < 0:
+            raise SettingError(f"seed={value} must be a whole number from 0 on")
+        if name != "seed" and (int(value) != value or not 1 <= value <= MOST):
+            raise SettingError(f"{name}={value} must be a whole number from 1 to {MOST:,}")

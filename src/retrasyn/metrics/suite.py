@@ -19,7 +19,7 @@ from retrasyn.metrics.length import length_divergence
 from retrasyn.metrics.pair import Pair
 from retrasyn.metrics.pattern import pattern_f1s
 from retrasyn.metrics.query import query_errors
-from retrasyn.metrics.spans import random_spans
+from retrasyn.metrics.spans import check_settings, random_spans
 from retrasyn.metrics.streams import pair_ratio
 from retrasyn.metrics.transition import transition_errors
 from retrasyn.metrics.trip import trip_divergence
@@ -217,15 +217,9 @@ def grid_over(
 ) -> Grid:
     """Return a grid as given, or one of that side over the box, or over the real data's extent."""
     if isinstance(grid, Grid):
+        if box is not None:
+            raise SettingError("give a whole grid, which has its box, or a side and a box")
         return grid
     if box is None:
         box = Box(*(float(edge(axis)) for edge in (np.min, np.max) for axis in (real.x, real.y)))
     return Grid(Box(*box), grid)
-
-
-def check_settings(**settings: int) -> None:
-    """Refuse numbers that make no sense before any data is read."""
-    for name, value in settings.items():
-        least = 0 if name == "seed" else 1
-        if value < least:
-            raise SettingError(f"{name}={value} must be a whole number from {least} on")

@@ -1,1 +1,1 @@
-"""Pictures of what was made."""
+"""What was made, for people to look at: the evaluation report and pictures."""

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
     from retrasyn.space import Grid
 
+N_MOVE_PRIORS = 5
 _ROUNDS = 25
+_WARM_ROUNDS = 10  # enough where EM goes on from the timestamp before
+_KEPT = 0.8  # how much of the prior before; the rest is uniform, or what is lost never returns
 _SLOW_DENSITY = 0.98
 _LEAST_TOTAL = 1e-3
 _MOST_RATIO = 8.0
@@ -44,7 +47,7 @@ class ShrinkageMemory:
 
     slow_density: npt.NDArray[np.float64] | None = None  # [n_cells], sums to 1
     priors: npt.NDArray[np.float64] = field(
-        default_factory=lambda: np.full((7, kernels.N_POINTS), 1.0 / kernels.N_POINTS)
+        default_factory=lambda: np.full((N_MOVE_PRIORS, kernels.N_POINTS), 1 / kernels.N_POINTS)
     )
 
     def shrink_moves(
@@ -58,13 +61,14 @@ class ShrinkageMemory:
         """Estimate moves from a fast and a slow reading: frequencies [n_cells, 9], variance."""
         kernel = np.empty((grid.n_cells, 9))
         density, variance = np.empty(grid.n_cells), np.empty(grid.n_cells)
-        self._forget_priors()
+        self.priors *= _KEPT
+        self.priors += (1.0 - _KEPT) / kernels.N_POINTS
         kernels.shrink_moves(
             *fast,
             *slow,
             grid.neighbour_table,
             self.priors,
-            _ROUNDS,
+            _WARM_ROUNDS,
             leaving_error,
             kernel,
             density,
@@ -103,21 +107,17 @@ class ShrinkageMemory:
         totals = np.maximum(totals, _LEAST_TOTAL)
         scales = 0.5 * totals + 0.5 * totals.mean()
         masses = []
-        for place, ((x, variance), scale) in enumerate(zip((enter, quit_), scales, strict=True)):
+        for (x, variance), scale in zip((enter, quit_), scales, strict=True):
             theta, spread = np.empty(x.size), np.empty(x.size)
             kernels.npmle(
                 x / scale,
                 density,
                 np.full(x.size, variance / scale**2),
                 _MOST_RATIO,
-                self.priors[5 + place],
+                np.full(kernels.N_POINTS, 1.0 / kernels.N_POINTS),
                 _ROUNDS,
                 theta,
                 spread,
             )
             masses.append(scale * density * theta)
         return masses[0], masses[1]
-
-    def _forget_priors(self) -> None:
-        """Begin EM from nothing known."""
-        self.priors[:] = 1.0 / kernels.N_POINTS

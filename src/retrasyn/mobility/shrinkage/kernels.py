@@ -12,6 +12,7 @@ _DIRECTIONS = 9
 _STAY = 4
 _RANK_ONE_ROUNDS = 6
 _LEAST_DIRECTION = 1e-5
+_FAR = -20.0
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "arcp", "nsz"})
@@ -176,7 +177,7 @@ def normalise_rows(kernel: npt.NDArray[np.float64], table: npt.NDArray[np.int32]
 def positive_mean(mean: float, error: float) -> float:
     """Return the mean of a normal variable that is known to be positive."""
     z = mean / error
-    if z < -20.0:
+    if z < _FAR:  # where the ratio below would be 0 / 0, its limit
         return error / -z
     density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
     return mean + error * density / (0.5 * math.erfc(-z / math.sqrt(2.0)))

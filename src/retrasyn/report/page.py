@@ -1,0 +1,131 @@
+"""The evaluation report: one HTML file that needs nothing else.
+
+`content` counts, this renders: a Jinja2 template into which style, program and figures are put.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from retrasyn.data.writing_files import check_place, replacing
+from retrasyn.errors import MissingExtra
+from retrasyn.report.content import Content, gather
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from retrasyn.data.clock import Clock
+    from retrasyn.metrics.pair import Pair
+    from retrasyn.metrics.suite import Scores
+
+STYLES = ("base", "layout", "charts")
+# In this order: each may use what stands before it; the last sets all in motion.
+PROGRAMS = (
+    "data",
+    "drawing",
+    "axes",
+    "player",
+    "maps",
+    "flows",
+    "curves",
+    "glyphs",
+    "hotspots",
+    "patterns",
+    "trips",
+    "tracks",
+    "main",
+)
+
+
+def check_available() -> None:
+    """Refuse early, before anything is computed, if the report cannot be rendered."""
+    _load_jinja2()
+
+
+def write_report(
+    path: Path,
+    pair: Pair,
+    scores: Scores,
+    *,
+    receipt: dict[str, Any] | None,
+    title: str,
+    span: int,
+    top_cells: int,
+    top_patterns: int,
+    seed: int,
+    clock: Clock | None = None,
+) -> None:
+    """Write the report on a real and a synthetic data set to an HTML file.
+
+    `receipt` is what travels with the synthetic data, parsed; the page says when there is none.
+    The page shows exact counts of the real data, so it is as private as the data.
+    """
+    check_available()
+    check_place(path)
+    content = gather(
+        pair,
+        scores,
+        receipt=receipt,
+        title=title,
+        span=span,
+        top_cells=top_cells,
+        top_patterns=top_patterns,
+        seed=seed,
+        clock=clock,
+    )
+    page = render(content)
+    with replacing(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+
+
+def render(content: Content) -> str:
+    """Return the page as text; everything that came from outside is escaped."""
+    jinja2 = _load_jinja2()
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_source),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    program = _program()
+    page: str = environment.get_template("report.html").render(
+        content=content,
+        style="\n".join(_source(f"css/{name}.css") for name in STYLES),
+        dark=_source("css/dark.css"),
+        print_style=_source("css/print.css"),
+        program=program,
+        program_hash=_hash(program),
+    )
+    return page
+
+
+def _program() -> str:
+    """Join the programs in a scope of their own."""
+    parts = "\n".join(_source(f"js/{name}.js") for name in PROGRAMS)
+    return f'(function () {{\n"use strict";\n{parts}\n}})();\n'
+
+
+def _hash(program: str) -> str:
+    """Return the mark by which a browser tells our program from any other."""
+    digest = hashlib.sha256(program.encode()).digest()
+    return base64.b64encode(digest).decode()
+
+
+def _source(name: str) -> str:
+    """Read a file of the folder templates."""
+    place = resources.files("retrasyn.report") / "templates" / name
+    return place.read_text(encoding="utf-8")
+
+
+def _load_jinja2() -> Any:
+    """Return the template engine, or say what to type to have it."""
+    try:
+        import jinja2  # noqa: PLC0415 - only the report needs it
+    except ImportError:
+        raise MissingExtra('jinja2 is not installed: pip install "retrasyn[report]"') from None
+    return jinja2

@@ -1,0 +1,157 @@
+"""What was run and what it protects, read from a receipt that may say less than ours do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Status = Literal["private", "unknown", "broken"]
+_MOST_SHOWN = 400  # characters of one value
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a page says about privacy before it shows anything else."""
+
+    status: Status
+    headline: str
+    guarantee: str
+    cautions: tuple[str, ...]
+    not_protected: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]  # what was run: a name and a value each
+    settings: tuple[tuple[str, str], ...]  # the rest, for those who want to know
+
+
+def state(receipt: dict[str, Any] | None) -> Statement:
+    """Read a receipt; what it does not say is never taken for protected."""
+    if receipt is None:
+        return Statement(
+            "unknown",
+            "No receipt: nothing is known about privacy",
+            "The synthetic data came without its receipt. Take it for unprotected.",
+            (),
+            (),
+            (),
+            (),
+        )
+    status, headline = _judge(receipt)
+    return Statement(
+        status,
+        headline,
+        _text(receipt.get("guarantee", "The receipt states no guarantee.")),
+        tuple(_cautions(receipt)),
+        tuple(_text(line) for line in _entries(receipt.get("not_protected"))),
+        tuple(_facts(receipt)),
+        tuple(_settings(receipt)),
+    )
+
+
+def _judge(receipt: dict[str, Any]) -> tuple[Status, str]:
+    """Say in a few words whether the release is protected."""
+    if receipt.get("private") is False:
+        return "broken", "NOT PRIVATE: never publish the synthetic data"
+    if receipt.get("within_guarantee") is False:
+        return "broken", "OUTSIDE THE GUARANTEE: more was spent than was promised"
+    if not (receipt.get("private") is True and receipt.get("within_guarantee") is True):
+        return "unknown", "The receipt does not say whether the release is private"
+    epsilon, window = _number(receipt.get("epsilon")), _number(receipt.get("window"))
+    if epsilon is None or window is None:
+        return "private", "Private, as the receipt states it"
+    unit = _text(receipt.get("unit", "position"))
+    return "private", f"Private: epsilon {epsilon:g} over any {window:,} {unit}s"
+
+
+def _cautions(receipt: dict[str, Any]) -> list[str]:
+    """Say what weakens the guarantee in this run."""
+    cautions = []
+    if receipt.get("within_epsilon_per_person") is False:
+        worst = _number(_look(receipt, "worst_window", "person_position", "epsilon"))
+        spent = "more than epsilon" if worst is None else f"up to {worst:g}"
+        cautions.append(f"Counted per person and position, {spent} was spent in one window.")
+    told = " ".join(_text(line) for line in _entries(receipt.get("not_protected")))
+    if receipt.get("seed") is not None and "seed" not in told:
+        cautions.append(
+            f"The seed is known ({_text(receipt['seed'])}): whoever knows it can draw the noise "
+            "again. Use a random seed for anything you publish."
+        )
+    if receipt.get("box_inferred_from_data") is True:
+        cautions.append("The box was taken from the data: the outermost positions are not hidden.")
+    if receipt.get("length_scale_from_data") is True:
+        cautions.append("The length scale was taken from the data without protection.")
+    if receipt.get("faithful") is True:
+        cautions.append("The paper was read as its authors' program does, which protects less.")
+    return cautions
+
+
+def _facts(receipt: dict[str, Any]) -> list[tuple[str, str]]:
+    """Name what was run."""
+    rows: list[tuple[str, Any, Callable[[Any], str]]] = [
+        ("Method", receipt.get("method"), _text),
+        ("Epsilon", receipt.get("epsilon"), _figure),
+        ("Window", receipt.get("window"), _figure),
+        ("Spent at most", _look(receipt, "worst_window", "declared", "epsilon"), _figure),
+        ("Users", receipt.get("n_users"), _figure),
+        ("Reports", receipt.get("n_reports"), _figure),
+        ("Grid", receipt.get("grid"), lambda side: f"{_figure(side)} x {_figure(side)}"),
+        ("Division", receipt.get("division"), _text),
+    ]
+    return [(name, show(value)) for name, value, show in rows if value is not None]
+
+
+def _settings(receipt: dict[str, Any]) -> list[tuple[str, str]]:
+    """Write down everything else that is one value or a table of them."""
+    told = {"guarantee", "not_protected", "rounds", "worst_window"}
+    rows = []
+    for name, value in receipt.items():
+        if name in told:
+            continue
+        if isinstance(value, dict):
+            rows += [(f"{name}.{part}", _text(entry)) for part, entry in value.items()]
+        else:
+            rows.append((str(name), _text(value)))
+    return rows
+
+
+def _look(receipt: dict[str, Any], *path: str) -> Any:
+    """Follow names into tables; None where one is missing."""
+    value: Any = receipt
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _entries(value: Any) -> list[Any]:
+    """Return a list as it is, one value as a list of one, nothing as none."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _number(value: Any) -> float | int | None:
+    """Return a number, None if it is anything else."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _figure(value: Any) -> str:
+    """Write a number with thousands set apart."""
+    number = _number(value)
+    if number is None:
+        return _text(value)
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.4g}"
+
+
+def _text(value: Any) -> str:
+    """Write a value the way people read it."""
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            text = f"{value:g}"
+        case list() | tuple():
+            text = ", ".join(_text(entry) for entry in value)
+        case _:
+            text = str(value)
+    return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "..."
