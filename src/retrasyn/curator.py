@@ -26,6 +26,7 @@ from retrasyn.messages import (
 )
 from retrasyn.methods import DEFAULT_METHOD, Method, find_method
 from retrasyn.mobility.model import MobilityModel, masses
+from retrasyn.mobility.uncertainty import standard_errors
 from retrasyn.oracles.choice import oracle_for
 from retrasyn.privacy.division import Ledger
 from retrasyn.privacy.ledger import UserLedger
@@ -79,9 +80,16 @@ class CuratorState:
     rounds: deque[tuple[int, int, int]] = field(  # t, reports, micro-nats each reporter spent
         default_factory=lambda: deque(maxlen=MAX_ROUNDS)
     )
+    errors: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))  # see mean_errors
     memory: Any = field(default_factory=Memory)
     lifecycle: LifecycleMemory = field(default_factory=LifecycleMemory)
     streams: Streams = field(default_factory=Streams)
+
+    @property
+    def mean_errors(self) -> tuple[float, float] | None:
+        """Mean standard error of a cell's and of a flow's share, where they are known."""
+        n, cells, flows = self.errors
+        return (float(cells / n), float(flows / n)) if n else None
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as plain arrays."""
@@ -91,6 +99,7 @@ class CuratorState:
         times = [0, 0] if self.t is None or self.first_t is None else [self.t, self.first_t]
         arrays: dict[str, npt.NDArray[Any]] = {
             "clock": np.array([self.t is not None, *times, self.n_reports], np.int64),
+            "errors": self.errors,
             "rounds": np.array(self.rounds, np.int64).reshape(-1, 3),
             "streams_ids": ids,
             "streams_cells": cells,
@@ -116,6 +125,7 @@ class CuratorState:
         """Take the state over from plain arrays."""
         known, t, first_t, self.n_reports = (int(value) for value in arrays["clock"])
         self.t, self.first_t = (t, first_t) if known else (None, None)
+        self.errors = arrays["errors"].copy()
         self.rounds.clear()
         self.rounds.extend((int(t), int(n), int(spent)) for t, n, spent in arrays["rounds"])
         ids = arrays["streams_ids"].copy()
@@ -280,6 +290,7 @@ class Curator:
             state.lifecycle.going_on += going_on
             state.lifecycle.quitting += quitting
         model = MobilityModel.from_frequencies(outcome.released, self.states)
+        scene = self._scene(outcome, flags)
         plan = self.method.lifecycle.plan(
             model,
             state.lifecycle,
@@ -287,11 +298,16 @@ class Curator:
             reading=self.reading,
             length_scale=self.length_scale,
             size=size,
-            scene=self._scene(outcome, flags),
+            scene=scene,
         )
         n_born, n_ended = self.synthesizer.step(state.streams, model, plan, t)
         x, y = self.synthesizer.points(state.streams, t)
         ids, cells, _ = state.streams.living()
+        uncertainty = None
+        if outcome.mass_variance is not None and scene.mass is not None:
+            counts = np.bincount(cells, minlength=self.grid.n_cells)
+            uncertainty = standard_errors(counts, scene.mass, outcome.mass_variance, self.grid)
+            state.errors += 1.0, uncertainty.cell_errors.mean(), uncertainty.flow_errors.mean()
         n_reports = sum(grant.reporters.size for grant in granted)
         spends = [grant.epsilon for grant in granted]
         spent = max(spends, default=0) if self.method.division.splits_users else sum(spends)
@@ -309,6 +325,7 @@ class Curator:
             n_ended=n_ended,
             epsilon_t=spent / MICRO,
             n_reports=n_reports,
+            uncertainty=uncertainty,
         )
 
     def _scene(self, outcome: Outcome, flags: Flags | None) -> Scene:

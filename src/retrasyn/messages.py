@@ -124,7 +124,20 @@ class Outcome:
     fresh: bool  # whether reports of this timestamp went into it
     hazard: npt.NDArray[np.float64] | None = None  # of quitting by age, from age 1 on
     size: int | None = None  # how many are present, where that had to be estimated
-    density_variance: npt.NDArray[np.float64] | None = None  # [n_cells]
+    mass_variance: npt.NDArray[np.float64] | None = None  # [n_cells, 9], of each move's share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncertainty:
+    """How well the shares of one release are known: standard errors, cell by cell and by flow.
+
+    Flows are moves among all moves, nine per cell in the order of the grid's neighbour table.
+    """
+
+    cell_shares: npt.NDArray[np.float64]  # [n_cells], of the synthetic points
+    cell_errors: npt.NDArray[np.float64]  # [n_cells]
+    flow_shares: npt.NDArray[np.float64]  # [n_cells, 9], of the model
+    flow_errors: npt.NDArray[np.float64]  # [n_cells, 9]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,3 +153,4 @@ class Release:
     n_ended: int  # streams whose last point is at t - 1
     epsilon_t: float  # nats each reporter spent at t
     n_reports: int
+    uncertainty: Uncertainty | None = None  # of methods that know it, once anybody has reported

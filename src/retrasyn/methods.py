@@ -4,7 +4,7 @@ import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from retrasyn.errors import SettingError
 from retrasyn.mechanisms.base import Mechanism
@@ -26,6 +26,8 @@ from retrasyn.synthesis.lifecycle import (
 
 ALIASES = {"alpha": "gain", "kappa": "lookback", "p_max": "max_portion"}
 """The paper's letters for settings, and our words."""
+_FIXED = ("endpoints", "of_paper", "ages", "stopping_any_time")  # what other parts rely on
+_SWITCH = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class Method:
     steers: bool = False
     continuous: bool = False
     jump: Literal["split", "clamp"] = "split"
+    of_paper: bool = True
 
 
 def _steered_rows() -> Iterable[Method]:
@@ -54,6 +57,7 @@ def _steered_rows() -> Iterable[Method]:
         steers=True,
         continuous=True,
         jump="clamp",
+        of_paper=False,
     )
     yield ours
     yield dataclasses.replace(
@@ -118,7 +122,8 @@ def _rows() -> Iterable[Method]:
 
 
 METHODS: Mapping[str, Method] = {row.name: row for row in _rows()}
-DEFAULT_METHOD = "retrasyn-p"
+DEFAULT_METHOD = "steered"
+PAPER_METHOD = "retrasyn-p"
 
 
 def find_method(name: str) -> Method:
@@ -146,32 +151,67 @@ def configure(
     """
     for given, text in settings.items():
         name = ALIASES.get(given, given)
-        whole: Any = method.mechanism
-        portion: Any = getattr(whole, "portion", None)
-        if name in _fields(portion):
-            value = _number(given, text, getattr(portion, name))
-            renewed = dataclasses.replace(portion, **{name: value})
-            mechanism = dataclasses.replace(whole, portion=renewed)
-            method = dataclasses.replace(method, mechanism=mechanism)
+        part = next((part for part in parts_of(method) if name in settings_of(part)), None)
+        if part is not None:
+            value = _value(given, text, getattr(part, name))
+            method = _with_part(method, part, dataclasses.replace(part, **{name: value}))
         elif name == "length_scale":
             reading = reading.answer(length_scale=reading.parse_length_scale(text))
         elif name in _fields(reading):
             now = getattr(reading, name)
-            answer = text if isinstance(now, str) else _number(given, text, now)
+            answer = text if isinstance(now, str) else _value(given, text, now)
             reading = reading.answer(**{name: answer})
         else:
-            letters = [letter for letter, word in ALIASES.items() if word in _fields(portion)]
-            known = sorted([*letters, *_fields(portion), *_fields(reading)])
+            own = [name for part in parts_of(method) for name in settings_of(part)]
+            letters = [letter for letter, word in ALIASES.items() if word in own]
+            known = sorted([*letters, *own, *_fields(reading)])
             raise SettingError(f"{method.name} has no setting {given!r}; it has {', '.join(known)}")
     return method, reading
+
+
+def parts_of(method: Method) -> list[Any]:
+    """Return the parts that have settings, the row itself last."""
+    parts = [
+        getattr(method.mechanism, "portion", None),
+        method.mechanism,
+        getattr(method.division, "selection", None),
+        method,
+    ]
+    return [part for part in parts if part is not None]
+
+
+def settings_of(part: Any) -> list[str]:
+    """Return the names of a part's settings: its numbers and switches."""
+    return [
+        name
+        for name in _fields(part)
+        if isinstance(getattr(part, name), (bool, int, float)) and name not in _FIXED
+    ]
+
+
+def _with_part(method: Method, old: Any, new: Any) -> Method:
+    """Return a row with one of its parts replaced."""
+    mechanism: Any = method.mechanism
+    if old is method:
+        return cast("Method", new)
+    if old is mechanism:
+        return dataclasses.replace(method, mechanism=new)
+    if old is getattr(mechanism, "portion", None):
+        return dataclasses.replace(method, mechanism=dataclasses.replace(mechanism, portion=new))
+    division: Any = dataclasses.replace(method.division, selection=new)
+    return dataclasses.replace(method, division=division)
 
 
 def _fields(part: Any) -> list[str]:
     return [field.name for field in dataclasses.fields(part)] if part is not None else []
 
 
-def _number(name: str, text: str, like: float) -> float:
-    """Read a number of the kind a setting has now."""
+def _value(name: str, text: str, like: float) -> float:
+    """Read a number or a switch of the kind a setting has now."""
+    if isinstance(like, bool):
+        if text not in _SWITCH:
+            raise SettingError(f"setting {name}={text!r} is neither true nor false")
+        return _SWITCH[text]
     try:
         return type(like)(text)
     except ValueError:

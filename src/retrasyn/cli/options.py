@@ -9,7 +9,14 @@ from retrasyn.errors import SettingError
 Epsilon = Annotated[float, typer.Option(help="Privacy budget over any window.")]
 Window = Annotated[int, typer.Option(help="Length w of the protected window, in timestamps.")]
 Side = Annotated[int, typer.Option("--grid", help="Side K of the grid, 1 to 64.")]
-MethodName = Annotated[str, typer.Option("--method", help="See: retrasyn methods")]
+MethodName = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        help="See: retrasyn methods. (default: steered; with --faithful, retrasyn-p)",
+        show_default=False,
+    ),
+]
 Unit = Annotated[
     Literal["position", "transition"] | None,
     typer.Option(help="What a window protects. (default: position)", show_default=False),

@@ -26,7 +26,7 @@ def stream(
     source: Annotated[
         Path | None, typer.Argument(metavar="[INPUT]", help="JSON lines; standard input if absent.")
     ] = None,
-    method: options.MethodName = "retrasyn-p",
+    method: options.MethodName = None,
     epsilon: options.Epsilon = 1.0,
     window: options.Window = 20,
     grid: options.Side = 6,
@@ -38,6 +38,9 @@ def stream(
     faithful: options.Faithful = False,
     setting: options.Setting = None,
     seed: options.Seed = "0",
+    errors: Annotated[
+        bool, typer.Option("--errors", help="Add the share and standard error of every cell.")
+    ] = False,
     receipt: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the receipt here at the end.")
     ] = None,
@@ -83,17 +86,17 @@ def stream(
     try:
         if source is None:
             incoming: Any = getattr(sys.stdin, "buffer", sys.stdin)
-            _pump(incoming, "standard input", live)
+            _pump(incoming, "standard input", live, errors=errors)
         else:
             with source.open("rb") as lines:
-                _pump(lines, str(source), live)
+                _pump(lines, str(source), live, errors=errors)
     finally:
         if receipt is not None:
             with replacing(receipt) as temporary:
                 temporary.write_text(live.receipt().to_json() + "\n")
 
 
-def _pump(lines: IO[bytes], name: str, live: Live) -> None:
+def _pump(lines: IO[bytes], name: str, live: Live, *, errors: bool) -> None:
     """Answer every line with the releases it brings."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -104,7 +107,7 @@ def _pump(lines: IO[bytes], name: str, live: Live) -> None:
         except InputError as error:
             raise InputError(f"{name}, line {number}: {error}") from None
         for release in releases:
-            sys.stdout.write(_format(release) + "\n")
+            sys.stdout.write(_format(release, errors=errors) + "\n")
             sys.stdout.flush()
 
 
@@ -147,8 +150,13 @@ def _check_identifiers(key: str, values: Any) -> None:
                 raise InputError(f"{key} {value!r} is not text that can be written") from None
 
 
-def _format(release: Release) -> str:
-    """Write one release as JSON."""
+def _format(release: Release, *, errors: bool) -> str:
+    """Write one release as JSON; errors are null while the method does not know them."""
+    known = release.uncertainty
+    extra: dict[str, list[float] | None] = {}
+    if errors:
+        extra["cell_share"] = None if known is None else known.cell_shares.tolist()
+        extra["cell_error"] = None if known is None else known.cell_errors.tolist()
     return json.dumps(
         {
             "t": release.t,
@@ -160,5 +168,6 @@ def _format(release: Release) -> str:
             "traj_id": release.ids.tolist(),
             "x": release.x.tolist(),
             "y": release.y.tolist(),
+            **extra,
         }
     )

@@ -27,7 +27,7 @@ def synthesize(
             help="Where to write: .parquet, .csv, .geoparquet, .geojson or .mfjson.",
         ),
     ],
-    method: options.MethodName = "retrasyn-p",
+    method: options.MethodName = None,
     epsilon: options.Epsilon = 1.0,
     window: options.Window = 20,
     grid: options.Side = 6,
@@ -45,6 +45,10 @@ def synthesize(
     datetime: Annotated[
         bool, typer.Option("--datetime", help="Add a column of real times to the output.")
     ] = False,
+    errors: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Standard errors of cells and flows: .parquet or .csv."),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the receipt, and nothing else.")
     ] = False,
@@ -61,6 +65,7 @@ def synthesize(
     """
     from retrasyn.curator import check_window, micro_nats
     from retrasyn.data.reading_files import read
+    from retrasyn.data.uncertainty_files import UncertaintyTable, check_errors_file
     from retrasyn.data.writing_files import (
         check_expressible,
         check_place,
@@ -94,12 +99,21 @@ def synthesize(
     check_place(receipt_path)
     if os.path.exists(source) and os.path.exists(out) and out.samefile(source):  # noqa: PTH110
         raise OutputError(f"output {out} is the input itself; name another file")
+    if errors is not None:
+        check_errors_file(errors)
+        if checkpoint is not None:
+            raise SettingError(
+                "--errors cannot go with --checkpoint: a resumed run knows only its own releases"
+            )
     if resume and checkpoint is None:
         raise SettingError("--resume needs --checkpoint DIR, the folder to go on from")
     real = read(source)
     check_expressible(real, out, datetime=datetime)
     for note in real.notes:
         sys.stderr.write(f"note: {source}: {note}\n")
+    table: UncertaintyTable | None = None
+    if errors is not None:
+        table = UncertaintyTable(Grid(extent or run.bounding_box(real), grid))
     with interruptible_progress(as_json) as progress:
         try:
             synthetic, receipt = run.synthesize(
@@ -114,6 +128,7 @@ def synthesize(
                 checkpoint=checkpoint,
                 resume=resume,
                 progress=progress,
+                on_release=None if table is None else table.add,
                 **asked,
             )
         except KeyboardInterrupt:
@@ -126,6 +141,8 @@ def synthesize(
             raise
     with replacing(receipt_path) as temporary:
         temporary.write_text(receipt.to_json() + "\n")
+        if errors is not None and table is not None:
+            table.write(errors)
         write(synthetic, out, datetime=datetime)
     if checkpoint is not None:
         checkpoints.discard(checkpoint)

@@ -175,7 +175,7 @@ class Filtered:
             fresh=fresh,
             hazard=hazard,
             size=size,
-            density_variance=variance,
+            mass_variance=variance,
         )
 
     def _moving_share(self, totals: Vector | None, view: View) -> float | None:
@@ -189,7 +189,7 @@ class Filtered:
     def _shrink(
         self, memory: FilterMemory, totals: Vector | None, view: View
     ) -> tuple[Vector, Vector]:
-        """Return the released frequencies and the variance of the density."""
+        """Return the released frequencies and the variance of each move's share."""
         states, shrinkage = memory.states, memory.shrinkage
         fast, slow, enter, quit_ = memory.readings()
         leaving_error = 0.0
@@ -210,7 +210,7 @@ class Filtered:
             quitting *= n_quitting / n_states / quitting.sum()
         moving = max(1.0 - entering.sum() - quitting.sum(), _LEAST_MOVING)
         mass = moving * moves.mass[states.grid.neighbour_table >= 0]
-        return np.concatenate([mass, entering, quitting]), moves.density_variance
+        return np.concatenate([mass, entering, quitting]), moves.mass_variance
 
 
 def _balanced(reading: Reading, whole: float, states: StateSpace) -> Reading:

@@ -7,17 +7,45 @@ from typing import Any
 
 from retrasyn._version import __version__
 
-NOT_PROTECTED = (
+PRESENCE = {
+    "count": "count: the number of active devices is used as it is, nothing else about presence",
+    "flags": "flags: that a device starts, moves or stops is treated as public, and the release "
+    "copies how long real devices stay",
+    "hidden": "hidden: everybody enrolled reports at a slot of their own, null while absent; the "
+    "number of active devices is estimated",
+}
+"""How each way to treat presence reads in a receipt."""
+_PRESENT = (
     "that a device takes part, and when it starts and stops",
     "the exact number of active devices at each timestamp",
+)
+_COPIED = "how long real devices stay: the release shows their exact numbers by duration"
+_ENROLLED = "who is enrolled"
+NOT_PROTECTED = (
     "facts about groups: what most people do is what the release is meant to show",
     "long-run repetition: a position held for k windows is reported up to k times",
     "two devices of one person",
 )
+"""What no method protects."""
 SEEDED = (
     "anything against a reader who knows the seed or tries all likely ones: the simulated noise "
     "can be drawn again from it; before you publish, use --seed random"
 )
+
+
+def presence_left_open(presence: str) -> tuple[str, ...]:
+    """List what a way to treat presence does not protect."""
+    if presence == "hidden":
+        return (_ENROLLED,)
+    return (_COPIED, *_PRESENT) if presence == "flags" else _PRESENT
+
+
+@dataclass(frozen=True, slots=True)
+class StandardErrors:
+    """How well a share is known, as the mean standard error over all releases."""
+
+    cell: float
+    flow: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +113,7 @@ class Receipt:
     reading: dict[str, Any]
     settings: dict[str, Any]
     not_protected: tuple[str, ...]
+    standard_error: StandardErrors | None  # None: the method does not know it
     rounds: Rounds
     retrasyn_version: str = __version__
 
@@ -99,13 +128,19 @@ class Receipt:
         return json.dumps(values, indent=2).replace('"rounds": null', f'"rounds": {rounds}', 1)
 
 
-def state_guarantee(*, private: bool, epsilon: float, window: int, unit: str, ledger: str) -> str:
+def state_guarantee(
+    *, private: bool, epsilon: float, window: int, unit: str, ledger: str, presence: str = "count"
+) -> str:
     """Return the guarantee in one sentence."""
     if not private:
         return "NOT PRIVATE: true frequencies were used. Never publish this output."
     whose = "person" if ledger == "user" else "stream"
+    pairs = (
+        "sequences, presence included"
+        if presence == "hidden"
+        else "sequences with the same presence"
+    )
     return (
         f"For one {whose} and any {window} consecutive {unit}s, everything sent about them is "
-        f"{epsilon:g}-locally differentially private in total, for any two sequences with the "
-        "same presence."
+        f"{epsilon:g}-locally differentially private in total, for any two {pairs}."
     )

@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from retrasyn.errors import SettingError
 from retrasyn.messages import ABSENT, ENTERING, MOVING, QUITTING, Ask, Question, Roster
 from retrasyn.randomness.addresses import address
 from retrasyn.randomness.kernels import words_at
@@ -109,6 +110,14 @@ class PhaseSlots:
     age_share: float = 0.0
     presence_share: float = 0.0
     stopping_any_time: bool = False
+
+    def __post_init__(self) -> None:
+        shares = self.age_share, self.presence_share
+        if not (min(shares) >= 0 and sum(shares) < 1):
+            raise SettingError(
+                f"age_share={shares[0]:g} and presence_share={shares[1]:g} must be shares that "
+                "leave somebody to report transitions"
+            )
 
     def draw(
         self,

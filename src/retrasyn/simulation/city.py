@@ -17,10 +17,17 @@ _SPEED = 0.06
 _TRIPS = 2  # per user, on average
 
 
-def demo_city(*, n_users: int = 60_000, n_timestamps: int = 120, seed: int = 0) -> Trajectories:
+def demo_city(
+    *,
+    n_users: int = 60_000,
+    n_timestamps: int = 120,
+    reroute: int | None = None,
+    seed: int = 0,
+) -> Trajectories:
     """Return drivers who go to work in the morning and home in the evening.
 
     Every trip is a stream; a user who arrived may set out again later, so that many have several.
+    From timestamp `reroute` on everybody heads for one place off the middle instead.
 
     >>> city = demo_city(n_users=50, n_timestamps=40, seed=3)
     >>> city.first_t >= 0 and city.last_t < 40 and city.n_streams > 50
@@ -37,6 +44,7 @@ def demo_city(*, n_users: int = 60_000, n_timestamps: int = 120, seed: int = 0) 
         n_steps=n_timestamps,
         speed=_SPEED,
         rhythm=_DAY,
+        reroute=reroute,
         seed=seed,
     )
     scale = CITY_BOX.x1 / max(network.x.max(), network.y.max())

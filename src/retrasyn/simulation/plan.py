@@ -10,14 +10,25 @@ from typing import Any, Literal
 from retrasyn.curator import Curator
 from retrasyn.errors import SettingError
 from retrasyn.messages import MICRO
-from retrasyn.methods import Method, configure, find_method
+from retrasyn.methods import (
+    DEFAULT_METHOD,
+    PAPER_METHOD,
+    Method,
+    configure,
+    find_method,
+    parts_of,
+    settings_of,
+)
 from retrasyn.privacy.receipt import (
     NOT_PROTECTED,
+    PRESENCE,
     SEEDED,
     Receipt,
     Rounds,
+    StandardErrors,
     WorstWindow,
     WorstWindows,
+    presence_left_open,
     state_guarantee,
 )
 from retrasyn.reading import AUTHORS, SAFE, Reading
@@ -39,7 +50,7 @@ class Plan:
     @classmethod
     def of(
         cls,
-        method: str,
+        method: str | None = None,
         *,
         unit: str | None = None,
         ledger: str | None = None,
@@ -49,7 +60,12 @@ class Plan:
         settings: Mapping[str, str] | None = None,
     ) -> Plan:
         """Combine a method's row with what was asked for; None leaves a question as it is read."""
-        row = find_method(method)
+        row = find_method(method or (PAPER_METHOD if faithful else DEFAULT_METHOD))
+        if faithful and not row.of_paper:
+            raise SettingError(
+                f"{row.name} is not a method of the paper; --faithful goes with {PAPER_METHOD} "
+                "and its relatives"
+            )
         asked = {"unit": unit, "ledger": ledger, "jump": jump, "length_scale": length_scale}
         answers = {name: value for name, value in asked.items() if value is not None}
         own = AUTHORS if faithful else SAFE.answer(jump=row.jump)
@@ -126,6 +142,7 @@ class Plan:
             epsilon=simulation.personal.worst / MICRO if private else None,
         )
         scale = curator.length_scale
+        errors = state.mean_errors
         first_t = 0 if state.first_t is None else state.first_t
         last_t = -1 if state.t is None else state.t
         return Receipt(
@@ -138,6 +155,7 @@ class Plan:
                 window=curator.window,
                 unit=reading.unit,
                 ledger=ledger,
+                presence=curator.method.presence,
             ),
             unit=reading.unit,
             ledger=ledger,
@@ -148,7 +166,7 @@ class Plan:
             worst_window=WorstWindows(declared=declared, person_position=personal),
             within_guarantee=private and simulation.declared.worst <= curator.epsilon,
             within_epsilon_per_person=private and simulation.personal.worst <= curator.epsilon,
-            presence="depends on box" if n_points_dropped else "as recorded, treated as public",
+            presence=PRESENCE[curator.method.presence],
             seed=seed,
             grid=curator.grid.side,
             box=curator.grid.box,
@@ -171,6 +189,7 @@ class Plan:
             not_protected=self._not_protected(
                 seed=seed, has_users=has_users, box_inferred=box_inferred, dropped=n_points_dropped
             ),
+            standard_error=None if errors is None else StandardErrors(*errors),
             rounds=Rounds(
                 t=tuple(t for t, _, _ in state.rounds),
                 n_reports=tuple(n for _, n, _ in state.rounds),
@@ -201,10 +220,9 @@ class Plan:
             own.append("a person behind several streams: the data names no users")
         if seed is not None:
             own.append(SEEDED)
-        return (*own, *NOT_PROTECTED)
+        return (*own, *presence_left_open(self.method.presence), *NOT_PROTECTED)
 
 
 def _settings_of(method: Method) -> dict[str, Any]:
-    """Return the settings of a method's portion by name."""
-    portion = getattr(method.mechanism, "portion", None)
-    return {} if portion is None else dataclasses.asdict(portion)
+    """Return the settings of a method's parts by name."""
+    return {name: getattr(part, name) for part in parts_of(method) for name in settings_of(part)}

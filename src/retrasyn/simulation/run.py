@@ -12,7 +12,7 @@ import numpy as np
 
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import SettingError
-from retrasyn.methods import DEFAULT_METHOD
+from retrasyn.messages import Release
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.simulation.checkpoint import Checkpoint, fingerprint
 from retrasyn.simulation.plan import Plan
@@ -45,7 +45,7 @@ class Synthesis(NamedTuple):
 
 def synthesize(
     real: Trajectories,
-    method: str = DEFAULT_METHOD,
+    method: str | None = None,
     *,
     epsilon: float = 1.0,
     window: int = 20,
@@ -63,12 +63,13 @@ def synthesize(
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    on_release: Callable[[Release], None] | None = None,
 ) -> Synthesis:
     """Synthesise a private stream from recorded trajectories.
 
     Args:
         real: What the simulated devices sense.
-        method: A row of `METHODS`.
+        method: A row of `METHODS`; steered, or with `faithful` retrasyn-p, if none is given.
         epsilon: Privacy budget over any window.
         window: Length w of the protected window, in timestamps.
         grid: Side K of the grid, or a whole `Grid`.
@@ -86,6 +87,8 @@ def synthesize(
         resume: Go on from the checkpoint, if the folder holds one.
         progress: Told after every timestamp how far the run is. A KeyboardInterrupt it raises
             stops the run between two timestamps, with the checkpoint saved.
+        on_release: Given every release as it is made, with its standard errors. Releases that a
+            checkpoint holds already are not made again.
 
     Returns:
         The synthetic trajectories and the receipt.
@@ -131,7 +134,7 @@ def synthesize(
         door=door,
     )
     synthetic = dataclasses.replace(
-        _run(simulation, recording, keeper, progress), clock=real.clock, crs=real.crs
+        _run(simulation, recording, keeper, progress, on_release), clock=real.clock, crs=real.crs
     )
     receipt = plan.receipt(
         simulation,
@@ -150,6 +153,7 @@ def _run(
     recording: Recording,
     keeper: Checkpoint | None,
     progress: Progress | None,
+    on_release: Callable[[Release], None] | None,
 ) -> Trajectories:
     """Step through the recording, saving on the way."""
     collected = Collected()
@@ -160,7 +164,10 @@ def _run(
         for step in recording.steps(until=done):
             simulation.population.observe(step)
     for step in recording.steps(after=done):
-        collected.write(simulation.step(step))
+        release = simulation.step(step)
+        collected.write(release)
+        if on_release is not None:
+            on_release(release)
         if keeper is not None and keeper.due():
             keeper.save(simulation, collected)
         if progress is not None:
@@ -183,7 +190,7 @@ def _grid_for(
         return grid, False
     if box is not None:
         return Grid(Box(*box), grid), False
-    inferred = _bounding_box(real)
+    inferred = bounding_box(real)
     warnings.warn(
         f"no box was given, so the bounding box of the raw data is used: {format_box(inferred)}. "
         "It shows the outermost positions and is NOT private; give a public one with --box",
@@ -193,7 +200,7 @@ def _grid_for(
     return Grid(inferred, grid), True
 
 
-def _bounding_box(real: Trajectories) -> Box:
+def bounding_box(real: Trajectories) -> Box:
     """Return the smallest box around all points, widened where it has no extent."""
     sides: list[tuple[float, float]] = []
     for values in (real.x, real.y):

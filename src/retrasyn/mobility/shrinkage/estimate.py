@@ -32,6 +32,7 @@ class Moves:
     """Where movers are and where they go."""
 
     kernel: npt.NDArray[np.float64]  # P, [n_cells, 9]; rows sum to 1
+    kernel_variance: npt.NDArray[np.float64]  # [n_cells, 9]
     density: npt.NDArray[np.float64]  # o, [n_cells]; sums to 1
     density_variance: npt.NDArray[np.float64]  # [n_cells]
 
@@ -39,6 +40,12 @@ class Moves:
     def mass(self) -> npt.NDArray[np.float64]:
         """Share of every move among all: [n_cells, 9]."""
         return self.density[:, None] * self.kernel
+
+    @property
+    def mass_variance(self) -> npt.NDArray[np.float64]:
+        """Variance of every move's share: [n_cells, 9]."""
+        from_density = self.kernel**2 * self.density_variance[:, None]
+        return from_density + self.density[:, None] ** 2 * self.kernel_variance
 
 
 @dataclass(slots=True)
@@ -59,7 +66,7 @@ class ShrinkageMemory:
         leaving_error: float = 0.0,
     ) -> Moves:
         """Estimate moves from a fast and a slow reading: frequencies [n_cells, 9], variance."""
-        kernel = np.empty((grid.n_cells, 9))
+        kernel, kernel_variance = np.empty((2, grid.n_cells, 9))
         density, variance = np.empty(grid.n_cells), np.empty(grid.n_cells)
         self.priors *= _KEPT
         self.priors += (1.0 - _KEPT) / kernels.N_POINTS
@@ -71,10 +78,11 @@ class ShrinkageMemory:
             _WARM_ROUNDS,
             leaving_error,
             kernel,
+            kernel_variance,
             density,
             variance,
         )
-        return Moves(kernel, density, variance)
+        return Moves(kernel, kernel_variance, density, variance)
 
     def follow(self, mass: npt.NDArray[np.float64], grid: Grid) -> npt.NDArray[np.float64]:
         """Take a timestamp's moves into the slow density: half origins, half destinations."""

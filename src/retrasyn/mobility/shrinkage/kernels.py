@@ -118,6 +118,7 @@ def shrink_moves(
     rounds: int,
     leaving_error: float,
     kernel: npt.NDArray[np.float64],
+    kernel_variance: npt.NDArray[np.float64],
     density: npt.NDArray[np.float64],
     density_variance: npt.NDArray[np.float64],
 ) -> None:
@@ -139,8 +140,23 @@ def shrink_moves(
         variance[i] = slow_variance / squares
     npmle(d, ones, variance, d.max(), priors[0], rounds, dhat, spread)
     kernel[:] = 0.0
+    kernel_variance[:] = 0.0
     for kind in range(3):
-        _shrink_directions(slow, slow_variance, table, dhat, kind, priors[1 + kind], rounds, kernel)
+        _shrink_directions(
+            slow,
+            slow_variance,
+            table,
+            dhat,
+            kind,
+            priors[1 + kind],
+            rounds,
+            kernel,
+            kernel_variance,
+        )
+    for i in range(n_cells):
+        row = kernel[i].sum()
+        if row > 0.0:
+            kernel_variance[i] /= row * row
     normalise_rows(kernel, table)
     if leaving_error > 0.0:
         calibrate(kernel, table, dhat, slow, slow_variance, leaving_error)
@@ -227,6 +243,7 @@ def _shrink_directions(
     prior: npt.NDArray[np.float64],
     rounds: int,
     kernel: npt.NDArray[np.float64],
+    kernel_variance: npt.NDArray[np.float64],
 ) -> None:
     """Shrink the moves of one kind (0 stay, 1 straight, 2 diagonal) relative to their cells."""
     n_cells = table.shape[0]
@@ -251,6 +268,7 @@ def _shrink_directions(
         for c in range(_DIRECTIONS):
             if table[i, c] >= 0 and _kind(c) == kind:
                 kernel[i, c] = mean[n]
+                kernel_variance[i, c] = spread[n]
                 n += 1
 
 

@@ -1,0 +1,84 @@
+"""Standard errors of every release as a table: a row per timestamp and cell, and per flow."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from retrasyn.data.writing_files import check_place, replacing
+from retrasyn.errors import OutputError
+
+if TYPE_CHECKING:
+    from retrasyn.messages import Release
+    from retrasyn.space import Grid
+
+_SUFFIXES = (".parquet", ".csv")
+_SCHEMA = pa.schema(
+    [
+        ("t", pa.int64()),
+        ("cell", pa.int32()),
+        ("to", pa.int32()),
+        ("share", pa.float64()),
+        ("standard_error", pa.float64()),
+    ]
+)
+
+
+def check_errors_file(path: str | os.PathLike[str]) -> Path:
+    """Refuse a place or a format that standard errors cannot be written to."""
+    path = Path(path)
+    if path.suffix.lower() not in _SUFFIXES:
+        raise OutputError(f"standard errors {path} must end in {' or '.join(_SUFFIXES)}")
+    check_place(path)
+    return path
+
+
+@dataclass(slots=True)
+class UncertaintyTable:
+    """Collects standard errors timestamp by timestamp.
+
+    Rows with `to` are flows from `cell` to a neighbour, as shares of all moves; rows without are
+    cells, as shares of all points.
+    """
+
+    grid: Grid
+    _batches: list[pa.RecordBatch] = field(default_factory=list)
+
+    def add(self, release: Release) -> None:
+        """Take in one release, if it knows its errors."""
+        known = release.uncertainty
+        if known is None:
+            return
+        near = self.grid.neighbour_table >= 0
+        origins, _ = np.nonzero(near)
+        cells = np.arange(self.grid.n_cells)
+        n_rows = cells.size + origins.size
+        to = np.concatenate([np.zeros(cells.size, np.int32), self.grid.neighbour_table[near]])
+        self._batches.append(
+            pa.RecordBatch.from_pydict(
+                {
+                    "t": np.full(n_rows, release.t, np.int64),
+                    "cell": np.concatenate([cells, origins]).astype(np.int32),
+                    "to": pa.array(to, mask=np.arange(n_rows) < cells.size),
+                    "share": np.concatenate([known.cell_shares, known.flow_shares[near]]),
+                    "standard_error": np.concatenate([known.cell_errors, known.flow_errors[near]]),
+                },
+                schema=_SCHEMA,
+            )
+        )
+
+    def write(self, path: Path) -> None:
+        """Write all rows; a method that knows no errors leaves a table without rows."""
+        table = pa.Table.from_batches(self._batches, _SCHEMA)
+        with replacing(path) as temporary:
+            if path.suffix.lower() == ".csv":
+                pa.csv.write_csv(table, temporary)
+            else:
+                pq.write_table(table, temporary)
