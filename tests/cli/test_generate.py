@@ -79,6 +79,18 @@ def test_rhythm_reroute_and_speed_change_the_stream(tmp_path):
     assert len(set(contents(tmp_path).values())) == len(changes)
 
 
+def test_a_network_file_can_be_rerouted_and_is_the_same_before(roads, tmp_path):
+    for name, more in (("plain", ()), ("turned", ("--reroute", 6))):
+        outcome = run("generate", "--network", roads, *FEW, *more, "-o", tmp_path / f"{name}.csv")
+        assert outcome.code == 0, outcome.err
+
+    plain, turned = (read_table(tmp_path / f"{name}.csv") for name in ("plain", "turned"))
+    for column in ("traj_id", "t", "x", "y"):
+        early = [table[column][table["t"] < 6] for table in (plain, turned)]
+        assert np.array_equal(*early)
+    assert not np.array_equal(plain["x"], turned["x"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [
@@ -86,6 +98,7 @@ def test_rhythm_reroute_and_speed_change_the_stream(tmp_path):
         (("--network", "city", "--steps", 0), ("steps=0",)),
         (("--network", "city", "--size", 1), ("size=1",)),
         (("--network", "city", "--reroute", 99, "--steps", 9), ("reroute=99", "0 to 8")),
+        (("--network", "city", "--reroute", -1, "--steps", 9), ("reroute=-1", "0 to 8")),
         (("--network", "nowhere.cnode"), ("nowhere.cnode", "does not exist")),
         (("--network", "map.osm"), ("map.osm", "no known form", "city")),
         (("--network", "map.cnode", "--size", 9), ("--size 9", "city")),

@@ -34,7 +34,7 @@ def generate(
     ] = None,
     reroute: Annotated[
         int | None,
-        typer.Option(metavar="STEP", help="From this step on all objects head elsewhere."),
+        typer.Option(metavar="STEP", help="From this step on all trips move to another place."),
     ] = None,
     size: Annotated[
         int | None,

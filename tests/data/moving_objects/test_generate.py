@@ -12,9 +12,11 @@ from data.moving_objects.roads import distance_to_roads, road_networks
 from retrasyn.data.moving_objects.city_network import city_network
 from retrasyn.data.moving_objects.demand import Demand, uniforms
 from retrasyn.data.moving_objects.generate import generate
+from retrasyn.data.moving_objects.network import RoadNetwork
 from retrasyn.data.moving_objects.objects import TOP_SPEEDS
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import SettingError
+from retrasyn.metrics.divergence import jsd
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +131,54 @@ def test_nothing_changes_before_the_reroute_and_all_head_elsewhere_after_it(city
         assert ends.size > 100
         off = np.hypot(turned.x[ends] - centre[0], turned.y[ends] - centre[1])
         assert off.mean() < 0.12 * city.extent
+    begin = turned.starts[:-1][new]
+    off = np.hypot(turned.x[begin] - centre[0], turned.y[begin] - centre[1])
+    assert off.mean() < 0.16 * city.extent
+
+
+def density(made, network, first, last):
+    """Count the points of the steps first to last in six by six cells."""
+    low, high = (np.array([end(network.x), end(network.y)]) for end in (np.min, np.max))
+    now = (first <= made.t) & (made.t <= last)
+    points = np.stack([made.x[now], made.y[now]], axis=1)
+    column, row = np.minimum(6 * (points - low) / (high - low), 5).astype(int).T
+    return np.bincount(6 * row + column, minlength=36)
+
+
+def shift(made, network, t):
+    """Return how far density moves from the 30 steps before t to steps 30 to 60 after it."""
+    return jsd(density(made, network, t - 30, t - 1), density(made, network, t + 30, t + 60))
+
+
+def street_grid():
+    """Return 20 by 20 crossings whose lengths give them classes, as a file does."""
+    x, y = (axis.ravel() for axis in np.meshgrid(np.arange(20), np.arange(20)))
+    node = np.arange(400)
+    tail = np.concatenate([node[x < 19], node[y < 19]])
+    head = np.concatenate([node[x < 19] + 1, node[y < 19] + 20])
+    return RoadNetwork.from_edges(x=x, y=y, tail=tail, head=head, length=1 + tail % 7 / 10)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("network", [city_network(1_000), street_grid()], ids=["city", "grid"])
+def test_a_reroute_moves_the_density_many_times_farther_than_chance(network, seed):
+    options = {"n_objects": 1_000, "n_new": 40, "n_steps": 151, "seed": seed}
+
+    plain, turned = (
+        shift(generate(network, **options, reroute=reroute), network, 90) for reroute in (None, 90)
+    )
+
+    assert turned > 10 * plain
+
+
+def test_a_reroute_outweighs_the_tides_of_a_day(city):
+    options = {"n_objects": 500, "n_new": 60, "n_steps": 151, "rhythm": 120, "seed": 1}
+
+    plain, turned = (
+        shift(generate(city, **options, reroute=reroute), city, 90) for reroute in (None, 90)
+    )
+
+    assert turned > 2 * plain
 
 
 def test_a_day_has_its_tides(city):
