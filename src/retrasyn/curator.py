@@ -107,6 +107,7 @@ class CuratorState:
             "streams_next": np.array([self.streams.next_id], np.int64),
             "life_masses": np.array([life.going_on, life.quitting], np.float64),
             "life_started": np.array([life.started]),
+            "life_pull": empty if life.pull is None else life.pull,
             "life_enter": empty if life.enter is None else life.enter,
         }
         arrays |= {f"memory_{name}": array for name, array in memory.to_arrays().items()}
@@ -151,6 +152,7 @@ class CuratorState:
             quitting=float(arrays["life_masses"][1]),
             enter=enter if enter.size else None,
             started=bool(arrays["life_started"][0]),
+            pull=arrays["life_pull"].copy() if arrays["life_pull"].size else None,
         )
         if isinstance(self.ledger, UserLedger):
             self.ledger.last = arrays["ledger_last"].copy()

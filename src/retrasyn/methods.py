@@ -46,6 +46,11 @@ class Method:
     jump: Literal["split", "clamp"] = "split"
     of_paper: bool = True
 
+    @property
+    def uses_length_scale(self) -> bool:
+        """Whether streams quit by their length (Eq. 8)."""
+        return isinstance(self.lifecycle, EnterQuit | QuitByLength)
+
 
 def _steered_rows() -> Iterable[Method]:
     ours = Method(
@@ -155,28 +160,25 @@ def configure(
         if part is not None:
             value = _value(given, text, getattr(part, name))
             method = _with_part(method, part, dataclasses.replace(part, **{name: value}))
-        elif name == "length_scale":
+        elif name == "length_scale" and name in _questions(method, reading):
             reading = reading.answer(length_scale=reading.parse_length_scale(text))
-        elif name in _fields(reading):
+        elif name in _questions(method, reading):
             now = getattr(reading, name)
             answer = text if isinstance(now, str) else _value(given, text, now)
             reading = reading.answer(**{name: answer})
         else:
             own = [name for part in parts_of(method) for name in settings_of(part)]
             letters = [letter for letter, word in ALIASES.items() if word in own]
-            known = sorted([*letters, *own, *_fields(reading)])
+            known = sorted([*letters, *own, *_questions(method, reading)])
             raise SettingError(f"{method.name} has no setting {given!r}; it has {', '.join(known)}")
     return method, reading
 
 
 def parts_of(method: Method) -> list[Any]:
-    """Return the parts that have settings, the row itself last."""
-    parts = [
-        getattr(method.mechanism, "portion", None),
-        method.mechanism,
-        getattr(method.division, "selection", None),
-        method,
-    ]
+    """Return the parts that have settings."""
+    parts = [getattr(method.mechanism, "portion", None)]
+    if not method.of_paper:
+        parts += [method.mechanism, getattr(method.division, "selection", None), method]
     return [part for part in parts if part is not None]
 
 
@@ -200,6 +202,14 @@ def _with_part(method: Method, old: Any, new: Any) -> Method:
         return dataclasses.replace(method, mechanism=dataclasses.replace(mechanism, portion=new))
     division: Any = dataclasses.replace(method.division, selection=new)
     return dataclasses.replace(method, division=division)
+
+
+def _questions(method: Method, reading: Reading) -> list[str]:
+    """Return the questions of a reading that matter to a method."""
+    if method.of_paper:
+        return _fields(reading)
+    own = ["unit", "ledger", "jump", "size_target"]
+    return [*own, "length_scale"] if method.uses_length_scale else own
 
 
 def _fields(part: Any) -> list[str]:

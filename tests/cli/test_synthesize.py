@@ -37,6 +37,7 @@ from retrasyn.data.trajectories import Trajectories
 from retrasyn.sinks.collected import Collected
 
 UNIT_BOX = ("--box", "0,0,1,1")
+PAPER = ("--method", "retrasyn-p")
 CITY_BOX = ("--box", "0,0,10,10")
 PROMISED = {
     *("method", "unit", "window", "gap", "epsilon", "division", "seed", "timestamps", "n_reports"),
@@ -232,7 +233,6 @@ def test_the_receipt_states_what_was_asked_for(small, tmp_path):
         "jump": "clamp",
         "box": [0, 0, 2, 1],
         "box_inferred_from_data": False,
-        "presence": "as recorded, treated as public",
         "timestamps": 3,
         "n_users": 2,
         "n_points_in": 5,
@@ -241,6 +241,7 @@ def test_the_receipt_states_what_was_asked_for(small, tmp_path):
         "faithful": False,
     }
     assert {name: receipt[name] for name in stated} == stated
+    assert receipt["presence"].startswith("count")
     assert 0 < receipt["worst_window"]["declared"]["epsilon"] <= 2.5
     assert receipt["not_protected"]
 
@@ -270,7 +271,7 @@ def test_settings_reach_the_method(small, tmp_path):
     out = tmp_path / "out.csv"
 
     run(
-        *("synthesize", small, "-o", out, *UNIT_BOX, "--length-scale", "12.5"),
+        *("synthesize", small, "-o", out, *UNIT_BOX, *PAPER, "--length-scale", "12.5"),
         *("--set", "alpha=3", "--set", "kappa = 4", "--set", "p_max=0.25", "--set", "warm_up=3"),
     )
 
@@ -365,7 +366,7 @@ def test_points_outside_the_box_can_be_dropped_and_the_receipt_says_so(tmp_path)
     assert outcome.code == 0
     assert points_per_timestamp(read_table(out)["t"]) == {0: 1, 1: 1, 2: 2}
     receipt = receipt_of(out)
-    assert receipt["presence"] == "depends on box"
+    assert "depends on the box" in receipt["presence"]
     assert receipt["n_points_dropped"] == 1
     assert any("edge of the box" in item for item in receipt["not_protected"])
 
@@ -565,21 +566,43 @@ BAD_SETTINGS = {
     ),
     "box too narrow for floats": (("--box", "1,0,1.0000000001,1"), ("too narrow", "offset")),
     "method misspelt": (("--method", "retrasyn-pp"), ("'retrasyn-pp'", "did you mean retrasyn-p?")),
-    "method unknown": (("--method", "zzz"), ("'zzz'", "choose from retrasyn-p, ")),
-    "setting unknown": (("--set", "beta=1"), ("'beta'", "alpha")),
-    "setting not a number": (("--set", "alpha=x"), ("alpha='x'", "number")),
-    "setting not whole": (("--set", "kappa=1.5"), ("kappa='1.5'", "whole number")),
-    "setting out of range": (("--set", "p_max=2"), ("p_max=2", "0..1")),
-    "setting NaN": (("--set", "alpha=nan"), ("alpha=nan", "positive")),
-    "setting not among the words": (("--set", "quit=never"), ("'never'", "renormalised, plain")),
+    "method unknown": (("--method", "zzz"), ("'zzz'", "choose from steered, ")),
+    "setting unknown": ((*PAPER, "--set", "beta=1"), ("'beta'", "alpha")),
+    "setting of the paper": (("--set", "alpha=1"), ("'alpha'", "age_share")),
+    "switch neither on nor off": (("--set", "steers=1"), ("steers='1'", "true nor false")),
+    "nobody left to report": (("--set", "age_share=1"), ("age_share=1", "leave somebody")),
+    "no length scale": (("--length-scale", 9), ("steered", "no length scale")),
+    "ours as the authors": (("--method", "steered", "--faithful"), ("steered", "retrasyn-p")),
+    "errors of no format": (("--errors", "e.txt"), ("e.txt", ".parquet or .csv")),
+    "errors and a checkpoint": (
+        ("--errors", "e.csv", "--checkpoint", "kept"),
+        ("--errors", "--checkpoint"),
+    ),
+    "setting not a number": ((*PAPER, "--set", "alpha=x"), ("alpha='x'", "number")),
+    "setting not whole": ((*PAPER, "--set", "kappa=1.5"), ("kappa='1.5'", "whole number")),
+    "setting out of range": ((*PAPER, "--set", "p_max=2"), ("p_max=2", "0..1")),
+    "setting NaN": ((*PAPER, "--set", "alpha=nan"), ("alpha=nan", "positive")),
+    "setting not among the words": (
+        (*PAPER, "--set", "quit=never"),
+        ("'never'", "renormalised, plain"),
+    ),
+        (*PAPER, "--set", "quit=never"),
+        ("'never'", "renormalised, plain"),
+    ),
     "setting without a value": (("--set", "alpha"), ("'alpha'", "NAME=VALUE")),
-    "setting with an empty value": (("--set", "alpha="), ("'alpha='", "NAME=VALUE")),
+    "length scale set to the data": (
+        (*PAPER, "--set", "length_scale=data"),
+        ("'data'", "--faithful"),
+    ),
     "setting without a name": (("--set", "=8"), ("'=8'", "NAME=VALUE")),
-    "length scale from the data": (("--length-scale", "data"), ("'data'", "--faithful")),
-    "length scale set to the data": (("--set", "length_scale=data"), ("'data'", "--faithful")),
+    "length scale from the data": ((*PAPER, "--length-scale", "data"), ("'data'", "--faithful")),
+    "length scale set to the data": (
+        (*PAPER, "--set", "length_scale=data"),
+        ("'data'", "--faithful"),
+    ),
     "length scale a word": (("--length-scale", "long"), ("'long'", "released")),
-    "length scale too short": (("--length-scale", 1), ("1.0", "2..1000")),
-    "length scale NaN": (("--length-scale", "nan"), ("nan", "2..1000")),
+    "length scale too short": ((*PAPER, "--length-scale", 1), ("1.0", "2..1000")),
+    "length scale NaN": ((*PAPER, "--length-scale", "nan"), ("nan", "2..1000")),
     "seed negative": (("--seed", -1), ("'-1'", "random")),
     "seed too long to read": (("--seed", "1" * 5000), ("--seed", "random")),
     "seed a word": (("--seed", "luck"), ("'luck'", "random")),
@@ -877,12 +900,12 @@ def test_an_unfinished_run_is_not_overwritten_without_resume(city, tmp_path):
         (("--window", 5), ("window=20", "5")),
         (("--grid", 5), ("side=6", "5")),
         (("--box", "0,0,11,10"), ("box=", "11.0")),
-        (("--method", "retrasyn-b"), ("method='retrasyn-p'", "'retrasyn-b'")),
-        (("--set", "alpha=3"), ("alpha", "3")),
+        (("--method", "retrasyn-b"), ("method='steered'", "'retrasyn-b'")),
+        (("--set", "age_share=0.2"), ("age_share", "0.2")),
         (("--unit", "transition"), ("position", "transition")),
         (("--ledger", "stream"), ("user", "stream")),
         (("--outside", "drop"), ("refuse", "drop")),
-        (("--faithful",), ("jump", "split", "authors")),
+        (("--faithful",), ("method='steered'", "'retrasyn-p'")),
     ],
     ids=lambda value: " ".join(map(str, value)),
 )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FACTORS = np.array([0.0, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0])  # [n_factors]
 STAY, MOVE, ENTER, QUIT = range(4)
 N_GROUPS = 4
-_SCORE_MEMORY = 0.95
+_SHARED = 0.01  # of the trust is spread evenly each time, so that a change is noticed soon
 
 
 def groups_of(states: StateSpace) -> npt.NDArray[np.int64]:
@@ -40,14 +40,14 @@ class FilterBank:
     groups: npt.NDArray[np.int64]  # [n_states]
     sums: npt.NDArray[np.float64]  # [n_factors, n_states]
     weights: npt.NDArray[np.float64]  # [n_factors], reports remembered
-    scores: npt.NDArray[np.float64]  # [n_factors, n_groups], recent errors of prediction
+    trust: npt.NDArray[np.float64]  # [n_factors, n_groups], by how well each speed predicted
     variance: float = 0.0  # of an estimate from one report; 0 before the first
 
     @classmethod
     def empty(cls, groups: npt.NDArray[np.int64]) -> FilterBank:
         """Return a bank that remembers nothing."""
         n = FACTORS.size
-        return cls(groups, np.zeros((n, groups.size)), np.zeros(n), np.zeros((n, N_GROUPS)))
+        return cls(groups, np.zeros((n, groups.size)), np.zeros(n), np.full((n, N_GROUPS), 1 / n))
 
     def update(self, estimate: Estimate) -> None:
         """Score every speed's prediction of an estimate, then take it in."""
@@ -55,13 +55,18 @@ class FilterBank:
         self.variance = estimate.variance * n
         if self.weights[-1] > 0:  # all speeds have a past, or none has
             errors = n * (y - self.sums / self.weights[:, None]) ** 2  # [n_factors, n_states]
-            self.scores *= _SCORE_MEMORY
             for group in range(N_GROUPS):
-                self.scores[:, group] += errors[:, self.groups == group].sum(axis=1)
+                self._judge(group, errors[:, self.groups == group].sum(axis=1))
         self.sums *= FACTORS[:, None]
         self.sums += n * y
         self.weights *= FACTORS
         self.weights += n
+
+    def _judge(self, group: int, losses: npt.NDArray[np.float64]) -> None:
+        """Move a group's trust to the speeds that predicted best; each keeps a little."""
+        likelihood = np.exp(-(losses - losses.min()) / (2.0 * self.variance))
+        trust = self.trust[:, group] * likelihood
+        self.trust[:, group] = (1 - _SHARED) * trust / trust.sum() + _SHARED / trust.size
 
     @property
     def started(self) -> bool:
@@ -70,9 +75,7 @@ class FilterBank:
 
     def read(self, group: int) -> tuple[npt.NDArray[np.float64], float]:
         """Return the frequencies of all states and their variance, at a group's speeds."""
-        scores = self.scores[:, group]
-        trust = np.exp(-(scores - scores.min()) / (2.0 * self.variance))
-        trust /= trust.sum()  # [n_factors]
+        trust = self.trust[:, group]
         return (trust / self.weights) @ self.sums, self.variance / float(trust @ self.weights)
 
     def read_all_time(self) -> tuple[npt.NDArray[np.float64], float]:
@@ -84,11 +87,11 @@ class FilterBank:
         return {
             "sums": self.sums,
             "weights": self.weights,
-            "scores": self.scores,
+            "trust": self.trust,
             "variance": np.array([self.variance]),
         }
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[np.float64]]) -> None:
         """Take everything over from plain arrays."""
         self.sums, self.weights = arrays["sums"].copy(), arrays["weights"].copy()
-        self.scores, self.variance = arrays["scores"].copy(), float(arrays["variance"][0])
+        self.trust, self.variance = arrays["trust"].copy(), float(arrays["variance"][0])

@@ -48,7 +48,7 @@ class BinaryResponse:
         return self.threshold / WORD
 
     def variance(self, n: int) -> float:
-        """Return the largest variance of an estimate: that of the noise at frequency zero."""
+        """Return the variance of an estimate; it is the same whatever the truth."""
         return self.q * (1 - self.q) / (n * (1 - 2 * self.q) ** 2)
 
     def perturb(

@@ -87,7 +87,8 @@ class UserLedger:
         """Return how many timestamps must pass since the last report, whatever that was.
 
         A transition looks back over one timestamp and needs `gap`; each further one needs one
-        more, or a window could hold the last report and what this one looks back on.
+        more, or a window could hold the last report and what this one looks back on. The argument
+        is in `docs/proofs/lookback.md`.
         """
         return self.gap + lookback - 1
 

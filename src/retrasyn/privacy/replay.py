@@ -6,7 +6,8 @@ declared unit and ledger key, and per person and position, whatever was declared
 
 Windows are numbered by their first timestamp s. A report at t that looks back over L timestamps
 touches the windows s = t - span - L + 2, ..., t: it opens at the first of them and closes after
-the last. The recount follows s, at a distance that no later report can reach behind.
+the last. The recount follows s, at a distance that no later report can reach behind. The argument
+is in `docs/proofs/lookback.md`.
 """
 
 import heapq

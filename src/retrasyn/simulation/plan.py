@@ -38,6 +38,9 @@ from retrasyn.simulation.simulation import Simulation
 from retrasyn.space import Grid
 
 
+_CLIPPED = "; it depends on the box, outside of which points were dropped"
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A configured method and a reading."""
@@ -65,6 +68,10 @@ class Plan:
             raise SettingError(
                 f"{row.name} is not a method of the paper; --faithful goes with {PAPER_METHOD} "
                 "and its relatives"
+            )
+        if length_scale is not None and not (row.of_paper or row.uses_length_scale):
+            raise SettingError(
+                f"{row.name} has no length scale: it does not end streams by their length"
             )
         asked = {"unit": unit, "ledger": ledger, "jump": jump, "length_scale": length_scale}
         answers = {name: value for name, value in asked.items() if value is not None}
@@ -166,12 +173,12 @@ class Plan:
             worst_window=WorstWindows(declared=declared, person_position=personal),
             within_guarantee=private and simulation.declared.worst <= curator.epsilon,
             within_epsilon_per_person=private and simulation.personal.worst <= curator.epsilon,
-            presence=PRESENCE[curator.method.presence],
+            presence=PRESENCE[curator.method.presence] + (_CLIPPED if n_points_dropped else ""),
             seed=seed,
             grid=curator.grid.side,
             box=curator.grid.box,
             box_inferred_from_data=box_inferred,
-            length_scale="released" if scale is None else scale,
+            length_scale=scale or ("released" if self.method.uses_length_scale else "not used"),
             length_scale_from_data=reading.length_scale == "data",
             jump=reading.jump,
             timestamps=last_t - first_t + 1,

@@ -99,6 +99,7 @@ class Population:
     _slot_of: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     _entered: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     _key_entered: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    _present_t: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     _retired: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
     def __post_init__(self) -> None:
@@ -114,6 +115,7 @@ class Population:
         self._slot_of = grown(self._slot_of, n_keys, 0)
         self._entered = grown(self._entered, n_streams, NEVER)
         self._key_entered = grown(self._key_entered, n_keys, NEVER)
+        self._present_t = grown(self._present_t, n_keys, NEVER)
         self._retired = grown(self._retired, n_keys, False)
 
     def observe(self, step: Step) -> None:
@@ -149,6 +151,7 @@ class Population:
             ages,
         )
         self._t = step.t
+        self._present_t[self.identities.key_of[step.streams]] = step.t
         self._keys = keys[:n_keys]
         self.ages_of_quitters = ages[:n_quits]
         self.n_entering = step.streams.size - (self._before.size - n_quits)
@@ -196,8 +199,13 @@ class Population:
         )
 
     def _kinds(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        """Return whether each key enters, moves or quits."""
-        state = self._state_of[keys]
+        """Return whether each key enters, moves or quits.
+
+        By presence, not by state: who goes on moves, whatever a jump makes of it. Else what a
+        device is asked would tell that it jumped.
+        """
+        goes_on = (self._present_t[keys] == self._t) & (self._key_entered[keys] < self._t)
+        state = np.where(goes_on, 0, self._state_of[keys])
         first_quit = self.states.n_moves + self.states.grid.n_cells
         enters = (state >= self.states.n_moves) & (state < first_quit)
         return np.select([enters, state >= first_quit], [ENTERING, QUITTING], MOVING).astype(
@@ -210,17 +218,16 @@ class Population:
         A state is counted from the first one its question knows; who has none answers null (-1).
         """
         keys, about = grant.reporters, grant.question.about
-        present = self._seen_t[keys] == self._t
         if about == "older":
             age = self._t - self._key_entered[keys] + 1
             return np.where(age > grant.question.threshold, 0, -1).astype(np.int32)
-        state = np.where(present, self._state_of[keys], -1).astype(np.int32)
         if about == "present":
-            quits = state >= self.states.n_moves + self.states.grid.n_cells
-            return np.where(present & ~quits, 0, -1).astype(np.int32)
+            return np.where(self._present_t[keys] == self._t, 0, -1).astype(np.int32)
         n_moves, n_cells = self.states.n_moves, self.states.grid.n_cells
         first = {"enter": n_moves, "quit": n_moves + n_cells}.get(about, 0)
-        return np.where(state >= first, state - first, -1).astype(np.int32)
+        last = {"move": n_moves, "enter": n_moves + n_cells}.get(about, self.states.n_states)
+        state = np.where(self._seen_t[keys] == self._t, self._state_of[keys], -1)
+        return np.where((state >= first) & (state < last), state - first, -1).astype(np.int32)
 
     def persons_of(self, grant: Grant) -> npt.NDArray[np.int64]:
         """Return the person behind every reporter of a grant."""

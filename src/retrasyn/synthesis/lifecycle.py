@@ -34,6 +34,13 @@ class LifecycleMemory:
     quitting: float = 0.0
     enter: npt.NDArray[np.float64] | None = None
     started: bool = False
+    pull: npt.NDArray[np.float64] | None = None  # of steering, kept between timestamps
+
+    def last_pull(self, grid: Grid) -> npt.NDArray[np.float64]:
+        """Return how much each cell attracted at the last timestamp, all alike at first."""
+        if self.pull is None:
+            self.pull = np.ones(grid.n_cells)
+        return self.pull
 
     @property
     def released_length(self) -> float:
@@ -61,6 +68,7 @@ class OrderedPlan:
     target: int
     enter: npt.NDArray[np.float64]  # [n_cells], where the newborn begin
     mass: npt.NDArray[np.float64] | None  # [n_cells, 9], of all moves, sums to 1; None: unknown
+    pull: npt.NDArray[np.float64]  # [n_cells], how much each cell attracted last; steering moves it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +208,7 @@ class QuitByLength:
             target=size,
             enter=_entering(model, memory, grid),
             mass=scene.mass,
+            pull=memory.last_pull(grid),
         )
 
 
@@ -236,6 +245,7 @@ class QuitByAge:
             target=size,
             enter=_entering(model, memory, grid),
             mass=scene.mass,
+            pull=memory.last_pull(grid),
         )
 
 
@@ -271,6 +281,7 @@ class QuitAsSeen:
             target=size,
             enter=_entering(model, memory, grid),
             mass=scene.mass,
+            pull=memory.last_pull(grid),
         )
 
 

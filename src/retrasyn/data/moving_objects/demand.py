@@ -24,7 +24,7 @@ N_CANDIDATES = 8
 _MORNING, _EVENING = 8 / 24, 17.5 / 24  # of a day
 _TIDE_WIDTH = 1.25 / 24
 _TIDE_HEIGHT = 5.0  # of a tide at its peak; all other demand is 1
-_ELSEWHERE_WIDTH, _QUARTER_WIDTH = 0.05, 0.1  # of the extent
+_ELSEWHERE_WIDTH = 0.05  # of the extent
 
 
 def uniforms(seed: int, purpose: str, objects: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
@@ -60,19 +60,18 @@ def tides(t: npt.NDArray[np.int64], day: int) -> npt.NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Demand:
-    """Cumulated shares of the nodes, by map: everywhere, homes, works, elsewhere, its quarter."""
+    """Cumulated shares of the nodes, one row per map: everywhere, homes, works, elsewhere."""
 
     network: RoadNetwork
     seed: int
-    maps: npt.NDArray[np.float64]  # [5, n_nodes]
+    maps: npt.NDArray[np.float64]  # [4, n_nodes]
 
     @classmethod
     def over(cls, network: RoadNetwork, *, seed: int) -> Demand:
-        """Lay the five maps over a network.
+        """Lay the four maps over a network.
 
         Everywhere: each node alike, so that traffic follows the road network. Works crowd around
-        the middle, homes lie around them. Elsewhere: one place far from the middle, by the seed;
-        its quarter is wider, so that trips from there to it are about as long as others.
+        the middle, homes lie around them. Elsewhere: one place far from the middle, by the seed.
         """
         x, y = network.x, network.y
         squared = (x - x.mean()) ** 2 + (y - y.mean()) ** 2
@@ -81,9 +80,8 @@ class Demand:
         homes = 1 - np.exp(-radius)
         outer = np.argsort(radius, kind="stable")[network.n_nodes // 2 :]
         place = outer[int(uniforms(seed, "elsewhere", np.zeros(1, np.int64))[0] * outer.size)]
-        away = np.hypot(x - x[place], y - y[place]) / network.extent
-        bells = [np.exp(-0.5 * (away / wide) ** 2) for wide in (_ELSEWHERE_WIDTH, _QUARTER_WIDTH)]
-        weights = np.stack([np.ones(x.size), homes + 1e-9, works + 1e-9, *bells])
+        away = np.hypot(x - x[place], y - y[place]) / (_ELSEWHERE_WIDTH * network.extent)
+        weights = np.stack([np.ones(x.size), homes + 1e-9, works + 1e-9, np.exp(-0.5 * away**2)])
         cumulated = np.cumsum(weights, axis=1)
         return cls(network, seed, cumulated / cumulated[:, -1:])
 
@@ -100,15 +98,10 @@ class Demand:
         start = self._pick(start_map, uniforms(self.seed, "start", objects))
         return start, self._goals(objects, start, goal_map)
 
-    def starts_elsewhere(self, objects: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Draw starts from the quarter of the other place."""
-        drawn = uniforms(self.seed, "start elsewhere", objects)
-        return self._pick(np.full(objects.size, 4), drawn)
-
-    def goals_elsewhere(
+    def elsewhere(
         self, objects: npt.NDArray[np.int64], start: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """Draw destinations at the other place, however far they are."""
+        """Draw destinations from the other map, however far they are."""
         drawn = uniforms(self.seed, "goal elsewhere", objects)
         return self._other_than(start, self._pick(np.full(objects.size, 3), drawn))
 

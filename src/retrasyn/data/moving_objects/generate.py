@@ -49,8 +49,7 @@ def generate(
         speed: Distance per step on an empty road of the fastest class, as a share of the map's
             width plus height.
         rhythm: Steps of a day with a tide to work in the morning and home in the evening.
-        reroute: From this step on all objects, new and running, head for one place off the middle,
-            and new ones start around it.
+        reroute: From this step on all objects, new and running, head elsewhere.
         seed: Same seed, same stream.
         progress: Called with (steps done, steps in all); may raise to stop.
 
@@ -150,8 +149,7 @@ class _Plan:
         start, goal = demand.starts_and_goals(objects, born, day)
         if reroute is not None:
             late = born >= reroute
-            start[late] = demand.starts_elsewhere(objects[late])
-            goal[late] = demand.goals_elsewhere(objects[late], start[late])
+            goal[late] = demand.elsewhere(objects[late], start[late])
         kind = (uniforms(seed, "class", objects) * len(TOP_SPEEDS)).astype(np.int64)
         arcs = Arcs.of(network)
         routes = find_routes(arcs, start, goal, breathe=breathe)
@@ -179,6 +177,6 @@ class _Plan:
         if self.detours is None:
             lead = fleet.present_arcs()
             node = self.arcs.head[lead].astype(np.int64)
-            goal = self.demand.goals_elsewhere(fleet.alive, node)
+            goal = self.demand.elsewhere(fleet.alive, node)
             self.detours = find_routes(self.arcs, node, goal, lead=lead, breathe=self.breathe)
         fleet.turn(self.detours)

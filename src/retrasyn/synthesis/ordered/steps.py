@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from retrasyn.space import Grid
     from retrasyn.synthesis.streams import Streams
 
-_ROUNDS = 8
+_ROUNDS = 16
+_KEPT_PULL = 0.95  # power of the last pull that the next timestamp begins with
 _MOST = 0.98
 _FLOOR = 1e-12  # lets a stream that would never quit end, last of all
 
@@ -123,7 +124,10 @@ class OrderedSteps:
     def _end_as_seen(
         self, streams: Streams, plan: OrderedPlan, kept: npt.NDArray[np.uint16], t: int
     ) -> None:
-        """End as many streams of each age bucket as asked; what one lacks, others make up for."""
+        """End as many streams of each age bucket as asked; what one lacks, others make up for.
+
+        More end only where the size demands it, which it does not if it counts the active.
+        """
         assert plan.ends is not None  # noqa: S101 - the caller's case
         ids, cells, entered = streams.living()
         kept[:] = cells
@@ -149,7 +153,8 @@ class OrderedSteps:
         chosen = np.empty(ids.size, np.bool_)
         chosen[places] = rank < np.repeat(plan.ends, sizes)
         kept[order[chosen]] = shared.ENDED
-        n_missing = min(int(plan.ends.sum()), ids.size) - int(np.count_nonzero(chosen))
+        n_ends = max(min(int(plan.ends.sum()), ids.size), ids.size - plan.target)
+        n_missing = n_ends - int(np.count_nonzero(chosen))
         kept[order[~chosen][:n_missing]] = shared.ENDED
 
     def _move(self, streams: Streams, plan: OrderedPlan, t: int) -> None:
@@ -163,8 +168,8 @@ class OrderedSteps:
             kernel = np.where(rows > 0, plan.mass / np.where(rows > 0, rows, 1.0), kernel)
             if self.steers:
                 movers = kernels.count_kept(cells, self.grid.n_cells)
-                pull = np.ones(self.grid.n_cells)
-                kernel = kernels.steer(kernel, plan.mass, movers, table, pull, _ROUNDS)
+                plan.pull[:] **= _KEPT_PULL
+                kernel = kernels.steer(kernel, plan.mass, movers, table, plan.pull, _ROUNDS)
         alias = shared.build_alias(
             kernel, table, np.arange(self.grid.n_cells, dtype=np.int32), shared.MOVE_SLOTS
         )
