@@ -347,9 +347,6 @@ BAD_SETTINGS = {
         (*BOX, "--method", "retrasyn-p", "--length-scale", "data"),
         ("'data'", "--faithful"),
     ),
-        (*BOX, "--method", "retrasyn-p", "--length-scale", "data"),
-        ("'data'", "--faithful"),
-    ),
     "faithful without a length": ((*BOX, "--faithful"), ("'data'", "--length-scale")),
     "flag unknown": ((*BOX, "--resume"), ("--resume", "stream --help")),
 }

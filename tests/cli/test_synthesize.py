@@ -586,14 +586,8 @@ BAD_SETTINGS = {
         (*PAPER, "--set", "quit=never"),
         ("'never'", "renormalised, plain"),
     ),
-        (*PAPER, "--set", "quit=never"),
-        ("'never'", "renormalised, plain"),
-    ),
     "setting without a value": (("--set", "alpha"), ("'alpha'", "NAME=VALUE")),
-    "length scale set to the data": (
-        (*PAPER, "--set", "length_scale=data"),
-        ("'data'", "--faithful"),
-    ),
+    "setting with an empty value": (("--set", "alpha="), ("'alpha='", "NAME=VALUE")),
     "setting without a name": (("--set", "=8"), ("'=8'", "NAME=VALUE")),
     "length scale from the data": ((*PAPER, "--length-scale", "data"), ("'data'", "--faithful")),
     "length scale set to the data": (
