@@ -24,8 +24,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/run.py
 
 lint: $(READY)
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples docs/figures
+	$(BIN)/ruff format --check src tests benchmarks examples docs/figures
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -710,3 +710,667 @@ def duration_error(pair: NaivePair) -> float:
 def stream_ratio(pair: NaivePair) -> float:
     """Return synthetic over real streams, as they were before jumps cut them."""
     return pair.n_streams_synthetic / pair.n_streams_real
+
+
+# Our method: `steered`, from `algorithms.md`, part 2, without reading the package.
+#
+# A movement table is [cell][direction 0..8], direction = 3 (row step + 1) + (column step + 1), so
+# 4 is stay and directions ascend with the destination; an entry without a neighbour is 0 and never
+# read. Where the document is ambiguous (0 / 0 is 0 everywhere):
+#  1. n = 0: nothing changes at all. A group lies in one stratum.
+#  2. All movement states, stays included, get both readings; V is one number per stratum.
+#  3. "hi at least 1e-6" is applied inside NPMLE; the posterior uses the last weights.
+#  4. A round of step 1 is d, then kappa from that d, then kappa normalised to sum 1; sum kappa^2 of
+#     step 2 is over existing neighbours (per cell).
+#  5. Step 3 runs three NPMLEs, one per class, all cells and directions of a class pooled; the sums
+#     in its hi are over the class's existing (cell, direction) pairs.
+#  6. m of step 4 sums to 1; m of the release is that times the moves' share. Enter + quit + moves
+#     may exceed 1 when the .05 floor acts; nothing is renormalised.
+#  7. obar takes in this timestamp's marginal (normalised) before it is used.
+#  8. Totals of the hazard by age that replace T_G keep the floor 1e-3. At the first timestamp with
+#     anybody there are none: the formula of step 5 stands in.
+#  9. Hazard by length is not renormalised after min(1, l / lambda), unlike Eq. 8 as run; l = age.
+# 10. Last age bin: 400 and older, nobody falls off; a stream older than 400 has h(400).
+# 11. The age histogram begins empty: at the first timestamp everybody enters and Q = 0.
+# 12. ln(s/w)^2 is the square of the logarithm; w is the window, not the gap.
+# 13. Order at t: histograms to N_t, reports of t pooled against them, weights, h and totals.
+#     "Averaged over experts" means with those weights.
+# 14. An age phase is uniform in 0..3 gap-1, so when one is asked does not depend on one's age.
+# 15. thr is drawn anew for every report; only distinct thr <= 2 gap are used, since a larger one
+#     (16 for w < 7) would look further back than three gaps cover.
+# 16. Quit probabilities: h r_c, rescaled to sum h, capped at .95 once; then, if their *sum* is less
+#     than N_{t-1} - N_t, scaled to it and capped at .98 once. No redistribution.
+# 17. q_c sums to 1; share_c is over the streams alive at t-1, at their cell of t-1.
+# 18. Steering's b uses m normalised to 1, whatever the moves' share. The last v is never used.
+# 19. Points reflect at the cell's true walls, then are clamped to 5e-4 off them. The random sign on
+#     the unchanged axis is that of the same uniform angle (the same law as a separate coin).
+# 20. Flags: bucket k holds edge[k] <= age < edge[k+1], the last is open; ages as of t-1. What a
+#     bucket lacks is taken from all streams left, smallest keys first. Out of phase waives only the
+#     phase of a stopping device, never the gap.
+# 21. Surplus: without replacement, by smallest -ln U / p (ends by weight p); p = 0 comes last.
+# Beyond the document: `balance`, `calibrate`, EM that goes on from an earlier prior, steering that
+# goes on from an earlier pull, and a bank that trusts by fixed share instead of by fading scores: a
+# hundredth of all trust is spread evenly at each step.
+
+Table: TypeAlias = list[list[float]]  # [cell][direction]
+
+FACTORS = [0.0, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0]
+STAY, ORTHOGONAL, DIAGONAL = [4], [1, 3, 5, 7], [0, 2, 6, 8]
+OLDEST = 400
+EDGES = [1, 2, 3, 4, 6, 8, 11, 15, 20, 26, 33, 41]
+EDGES += [50, 60, 72, 86, 103, 125, 150, 180, 215, 260, 320, 400]
+MARGIN = 5e-4
+UNIFORM_PRIOR = [1 / 40] * 40
+
+
+@dataclass(frozen=True, slots=True)
+class Bank:
+    """The filter bank of one stratum."""
+
+    groups: list[str]  # the group of each state
+    sums: list[list[float]]  # A, [factor][state]
+    weights: list[float]  # W, [factor]
+    trust: list[dict[str, float]]  # p, [factor][group]
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """What NPMLE says of each theta, and the mixture weights EM ended with."""
+
+    mean: list[float]
+    variance: list[float]
+    prior: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class NaiveMoves:
+    """Steps 1 to 4 of empirical Bayes."""
+
+    kernel: Table  # P
+    kernel_variance: Table  # of rho, in units of the row sum
+    density: list[float]  # o
+    density_variance: list[float]
+    priors: list[list[float]]  # of cells, staying, straight, diagonal, density
+
+    @property
+    def mass(self) -> Table:
+        """Movement mass m."""
+        return [[o * p for p in row] for o, row in zip(self.density, self.kernel, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class AgeReports:
+    """What age reports told so far, by threshold."""
+
+    n: list[int]  # [threshold]
+    bits: list[float]  # [threshold], sum of debiased bits
+    expected: list[list[float]]  # [expert][threshold], sum of P[age > thr], one term per report
+
+
+def neighbour_table(side: int) -> list[list[int]]:
+    """Return the neighbour of each cell in each direction, -1 where there is none."""
+    table = []
+    for cell in range(side * side):
+        row, column = divmod(cell, side)
+        found = []
+        for direction in range(9):
+            r, c = row + direction // 3 - 1, column + direction % 3 - 1
+            found.append(r * side + c if 0 <= r < side and 0 <= c < side else -1)
+        table.append(found)
+    return table
+
+
+# Who reports: phase slots, and windows of reports that look back.
+
+
+def reports_transition(
+    t: int, phase: int, gap: int, last: int | None, *, has_state: bool, waived: bool = False
+) -> bool:
+    """Tell whether a person reports at t; `waived`: a stopping device under flags."""
+    rested = last is None or t - last >= gap
+    return has_state and rested and (waived or t % gap == phase)
+
+
+def reports_age(t: int, phase: int, gap: int, last: int | None, *, present: bool) -> bool:
+    """Tell whether a person who reports ages does so at t; its phase is in 0..3 gap-1."""
+    rested = last is None or t - last >= 3 * gap
+    return present and rested and t % (3 * gap) == phase
+
+
+def age_thresholds(gap: int) -> list[int]:
+    """Return the thresholds whose lookback fits three gaps."""
+    return sorted({thr for thr in (2, 6, 16, 2 * gap) if thr <= 2 * gap})
+
+
+def worst_window_of_positions(reports: list[tuple[int, int, int]], window: int) -> int:
+    """Return the most one person spent on any w positions; a report is (t, lookback, spend)."""
+    if not reports:
+        return 0
+    oldest = min(t - lookback for t, lookback, _ in reports)
+    newest = max(t for t, _, _ in reports)
+    worst = 0
+    for first in range(oldest - window + 1, newest + 1):
+        read = 0
+        for t, lookback, spend in reports:
+            if any(first <= position < first + window for position in range(t - lookback, t + 1)):
+                read += spend
+        worst = max(worst, read)
+    return worst
+
+
+def worst_window_of_transitions(reports: list[tuple[int, int, int]], window: int) -> int:
+    """Return the most one person spent on any w transitions: the one at t reads t-1 and t."""
+    numbered = [(t, lookback - 1, spend) for t, lookback, spend in reports]
+    return worst_window_of_positions(numbered, window)
+
+
+# Filter bank.
+
+
+def variance_of_one(epsilon: float) -> float:
+    """Return V1, the variance of an estimate from one report."""
+    return 4 * math.exp(epsilon) / (math.exp(epsilon) - 1) ** 2
+
+
+def empty_bank(groups: list[str]) -> Bank:
+    """Return the bank before any report."""
+    trust = [dict.fromkeys(groups, 1 / len(FACTORS)) for _ in FACTORS]
+    return Bank(groups, [[0.0] * len(groups) for _ in FACTORS], [0.0] * len(FACTORS), trust)
+
+
+def bank_step(bank: Bank, y: list[float], n: int, v1: float) -> Bank:
+    """Judge every factor's prediction A/W of y, then accumulate y."""
+    if n == 0:
+        return bank
+    trust = [dict(by_group) for by_group in bank.trust]
+    for group in set(bank.groups) if bank.weights[-1] > 0 else ():
+        losses = []
+        for past, weight in zip(bank.sums, bank.weights, strict=True):
+            known = [s for s, name in enumerate(bank.groups) if name == group]
+            losses.append(sum(n * (y[s] - past[s] / weight) ** 2 for s in known))
+        lowest = min(losses)
+        likely = [math.exp(-(loss - lowest) / (2 * v1)) for loss in losses]
+        earned = share([p[group] * like for p, like in zip(trust, likely, strict=True)])
+        for k, p in enumerate(earned):
+            trust[k][group] = 0.99 * p + 0.01 / len(FACTORS)
+    sums, weights = [], []
+    for factor, past, weight in zip(FACTORS, bank.sums, bank.weights, strict=True):
+        sums.append([factor * old + n * new for old, new in zip(past, y, strict=True)])
+        weights.append(factor * weight + n)
+    return Bank(bank.groups, sums, weights, trust)
+
+
+def bank_estimate(bank: Bank, group: str, v1: float) -> tuple[list[float], float]:
+    """Return f of every state and their variance V, at the speeds a group trusts."""
+    p = [by_group[group] for by_group in bank.trust]
+    f = []
+    for s in range(len(bank.groups)):
+        total = 0.0
+        for k in range(len(FACTORS)):
+            total += p[k] * bank.sums[k][s] / bank.weights[k]
+        f.append(total)
+    remembered = sum(p[k] * bank.weights[k] for k in range(len(FACTORS)))
+    return f, v1 / remembered
+
+
+# Empirical Bayes.
+
+
+def npmle(
+    y: list[float],
+    d: list[float],
+    v: list[float],
+    hi: float,
+    prior: list[float] | None = None,
+    rounds: int = 25,
+) -> Posterior:
+    """Return the posterior of theta for y ~ N(d theta, v), the prior fitted by EM."""
+    grid = [max(hi, 1e-6) * (g / 39) ** 2 for g in range(40)]
+    likelihood = []
+    for yi, di, vi in zip(y, d, v, strict=True):
+        logs = [-((yi - di * theta) ** 2) / (2 * vi) for theta in grid]
+        highest = max(logs)
+        likelihood.append([math.exp(log - highest) for log in logs])
+    weights = UNIFORM_PRIOR if prior is None else prior
+    for _ in range(rounds):
+        total = [0.0] * 40
+        for row in likelihood:
+            for g, mass in enumerate(_posterior(weights, row)):
+                total[g] += mass
+        weights = [mass / len(y) for mass in total]
+    means, variances = [], []
+    for row in likelihood:
+        posterior = _posterior(weights, row)
+        first = sum(theta * mass for theta, mass in zip(grid, posterior, strict=True))
+        means.append(first)
+        variances.append(
+            sum((theta - first) ** 2 * mass for theta, mass in zip(grid, posterior, strict=True))
+        )
+    return Posterior(means, variances, weights)
+
+
+def _posterior(weights: list[float], row: list[float]) -> list[float]:
+    """Return the posterior over the grid of one observation."""
+    return share([w * like for w, like in zip(weights, row, strict=True)])
+
+
+def rank_one(fl: Table, table: list[list[int]]) -> tuple[list[float], list[float]]:
+    """Return d, kappa with fl[i][c] ~ d_i kappa_c (step 1)."""
+    cells = range(len(table))
+    kappa = [1 / 9] * 9
+
+    def fit_d() -> list[float]:
+        d = []
+        for i in cells:
+            known = [c for c in range(9) if table[i][c] >= 0]
+            above = sum(kappa[c] * fl[i][c] for c in known)
+            d.append(max(0.0, _ratio(above, sum(kappa[c] ** 2 for c in known))))
+        return d
+
+    for _ in range(6):
+        d = fit_d()
+        fitted = []
+        for c in range(9):
+            known = [i for i in cells if table[i][c] >= 0]
+            above = sum(d[i] * fl[i][c] for i in known)
+            fitted.append(max(1e-5, _ratio(above, sum(d[i] ** 2 for i in known))))
+        kappa = share(fitted)
+    return fit_d(), kappa
+
+
+def empirical_bayes_movement(
+    fast: tuple[Table, float],  # fs, Vs
+    slow: tuple[Table, float],  # fl, Vl
+    side: int,
+    *,
+    priors: list[list[float]] | None = None,
+    rounds: int = 25,
+    leaving_error: float = 0.0,  # 0: not calibrated, as in the document
+) -> NaiveMoves:
+    """Return the kernel P and the density o (steps 1 to 4)."""
+    (fs, vs), (fl, vl) = fast, slow
+    table = neighbour_table(side)
+    cells = range(side * side)
+    begin = [UNIFORM_PRIOR] * 5 if priors is None else priors
+    end = list(begin)
+    d, kappa = rank_one(fl, table)
+    spread = [vl / sum(kappa[c] ** 2 for c in range(9) if table[i][c] >= 0) for i in cells]
+    fitted = npmle(d, [1.0] * len(d), spread, max(d), begin[0], rounds)
+    dhat, end[0] = fitted.mean, fitted.prior
+    rho, rho_variance = ([[0.0] * 9 for _ in cells] for _ in range(2))
+    for k, directions in enumerate((STAY, ORTHOGONAL, DIAGONAL), 1):
+        pairs = [(i, c) for i in cells for c in directions if table[i][c] >= 0]
+        if not pairs:  # a grid of one cell
+            continue
+        above = sum(fl[i][c] * dhat[i] for i, c in pairs)
+        slope = _ratio(above, sum(dhat[i] ** 2 for i, _ in pairs))
+        hi = 1.2 if directions is STAY else min(1.2, max(1e-3, 12 * slope))
+        y, scale = [fl[i][c] for i, c in pairs], [dhat[i] for i, _ in pairs]
+        fitted = npmle(y, scale, [vl] * len(pairs), hi, begin[k], rounds)
+        end[k] = fitted.prior
+        for (i, c), theta, spread_of_one in zip(pairs, fitted.mean, fitted.variance, strict=True):
+            rho[i][c] = theta
+            rho_variance[i][c] = spread_of_one
+    kernel = [share(row) for row in rho]
+    variances = [[_ratio(v, sum(rho[i]) ** 2) for v in rho_variance[i]] for i in cells]
+    if leaving_error > 0:
+        kernel = calibrate(kernel, dhat, fl, vl, leaving_error)
+    squares = [sum(p**2 for p in row) for row in kernel]
+    z = [sum(kernel[i][c] * fs[i][c] for c in range(9)) / squares[i] for i in cells]
+    spread = [vs / square for square in squares]
+    fitted = npmle(z, [1.0] * len(z), spread, max(z), begin[4], rounds)
+    end[4] = fitted.prior
+    whole = sum(fitted.mean)
+    variance = [_ratio(each, whole**2) for each in fitted.variance]
+    return NaiveMoves(kernel, variances, share(fitted.mean), variance, end)
+
+
+def balance(fl: Table, whole: float, side: int) -> Table:
+    """Return the table nearest to fl, in least squares, whose entries sum to `whole`."""
+    table = neighbour_table(side)
+    pairs = [(i, c) for i in range(side * side) for c in range(9) if table[i][c] >= 0]
+    lacking = whole - sum(fl[i][c] for i, c in pairs)
+    balanced = [list(row) for row in fl]
+    for i, c in pairs:
+        balanced[i][c] += lacking / len(pairs)
+    return balanced
+
+
+def calibrate(
+    kernel: Table, weights: list[float], fl: Table, vl: float, leaving_error: float
+) -> Table:
+    """Scale all leaving until its share is within a standard error of what the sums say."""
+    leaving = staying = now = 0.0
+    for row in fl:
+        for c, mass in enumerate(row):
+            if c == STAY[0]:
+                staying += mass
+            else:
+                leaving += mass
+    for weight, row in zip(weights, kernel, strict=True):
+        now += weight * (1 - row[STAY[0]])
+    total = leaving + staying
+    if now <= 0 or total <= 0:
+        return kernel
+    now /= sum(weights)
+    error = math.sqrt(leaving_error * vl) / total
+    said = min(positive_mean(leaving / total, error), 1.0)
+    factor = min(max(now, said - error), said + error) / now
+    bent = []
+    for row in kernel:
+        leaves = 1 - row[STAY[0]]
+        goal = min(factor * leaves, 0.999)
+        new = [_ratio(p * goal, leaves) for p in row]
+        new[STAY[0]] = 1 - goal
+        bent.append(new)
+    return bent
+
+
+def positive_mean(mu: float, sigma: float) -> float:
+    """Return the mean of a normal variable given that it is positive, by Simpson's rule."""
+    low = max(0.0, mu - 12 * sigma)
+    high = max(0.0, mu) + 12 * sigma
+    if mu < 0:  # nearly exponential
+        high = min(high, 40 * sigma**2 / -mu)
+    n = 2000
+    top = -((max(mu, 0.0) - mu) ** 2)
+    mass = first = 0.0
+    for k in range(n + 1):
+        x = low + (high - low) * k / n
+        weight = 1 if k in {0, n} else 4 if k % 2 else 2
+        density = weight * math.exp((-((x - mu) ** 2) - top) / (2 * sigma**2))
+        mass += density
+        first += density * x
+    return first / mass
+
+
+def update_obar(obar: list[float] | None, m: Table, side: int) -> list[float]:
+    """Return the slow density after this timestamp's m; None before the first."""
+    mixed = [0.0] * (side * side)  # half source, half destination
+    for i, row in enumerate(neighbour_table(side)):
+        for c, j in enumerate(row):
+            if j >= 0:
+                mixed[i] += 0.5 * m[i][c]
+                mixed[j] += 0.5 * m[i][c]
+    now = share(mixed)
+    if obar is None:
+        return now
+    return share([0.98 * old + 0.02 * new for old, new in zip(obar, now, strict=True)])
+
+
+def endpoints(
+    x: dict[str, list[float]],  # "enter" and "quit": A/W of lam = 1
+    vx: dict[str, float],  # V1/W of lam = 1
+    obar: list[float],  # already updated with this timestamp's m
+    totals: dict[str, float] | None = None,  # of the hazard by age
+) -> dict[str, list[float]]:
+    """Return the masses of enter and of quit (step 5)."""
+    if totals is None:
+        square = sum(o**2 for o in obar)
+        totals = {g: sum(o * xi for o, xi in zip(obar, x[g], strict=True)) / square for g in x}
+    floored = {group: max(1e-3, total) for group, total in totals.items()}
+    middle = (floored["enter"] + floored["quit"]) / 2
+    mass = {}
+    for group in ("enter", "quit"):
+        c = 0.5 * floored[group] + 0.5 * middle
+        scaled = [xi / c for xi in x[group]]
+        theta = npmle(scaled, obar, [vx[group] / c**2] * len(obar), 8.0).mean
+        mass[group] = [c * o * th for o, th in zip(obar, theta, strict=True)]
+    return mass
+
+
+def release_count(m: Table, enter: list[float], quit_: list[float], side: int) -> list[float]:
+    """Return the released vector, one stratum: moves, enters, quits."""
+    moving = max(1 - sum(enter) - sum(quit_), 0.05)
+    table = neighbour_table(side)
+    moves = [moving * m[i][c] for i in range(side * side) for c in range(9) if table[i][c] >= 0]
+    return [*moves, *enter, *quit_]
+
+
+# Hazards and ends.
+
+
+def hazard_by_length(length: int, scale: float, quit_mass: float, leaving_mass: float) -> float:
+    """Return the quit probability of a stream; `leaving_mass` is the released row sum of m."""
+    return min(1.0, length / scale) * _ratio(quit_mass, quit_mass + leaving_mass)
+
+
+def choose_surplus(probabilities: list[float], uniforms: list[float], n: int) -> list[int]:
+    """Return n streams to end, drawn by weight of their own quit probability."""
+    keys = []
+    for i, (p, u) in enumerate(zip(probabilities, uniforms, strict=True)):
+        keys.append((-math.log(u) / p if p > 0 else math.inf, i))
+    return sorted(i for _, i in sorted(keys)[:n])
+
+
+def debias_bit(bit: int, epsilon: float) -> float:
+    """Return the unbiased reading of one randomised bit."""
+    q = 1 / (math.exp(epsilon) + 1)
+    return (bit - q) / (1 - 2 * q)
+
+
+def experts() -> list[tuple[float, float]]:
+    """Return (s, k) of every expert."""
+    scales = [2 * 150 ** (i / 21) for i in range(22)]
+    return [(s, k) for s in scales for k in (0.4, 0.6, 0.8, 1.0, 1.3, 1.7)]
+
+
+def weibull_hazard(s: float, k: float) -> list[float]:
+    """Return h(a) for a = 1..400, at index a - 1."""
+    hazard = []
+    for a in range(1, OLDEST + 1):
+        raw = 1 - math.exp(((a - 1) / s) ** k - (a / s) ** k)
+        hazard.append(min(max(raw, 1e-4), 0.9))
+    return hazard
+
+
+def age_step(n: list[float], h: list[float], size: int) -> tuple[list[float], float, float]:
+    """Return an expert's age histogram at t, its E and its Q, given N_t = `size`."""
+    oldest = len(n)
+    quitting = sum(n[a] * h[a] for a in range(oldest))
+    older = [0.0] * oldest
+    for a in range(oldest):
+        older[min(a + 1, oldest - 1)] += n[a] * (1 - h[a])
+    survivors = sum(older)
+    if survivors > size:
+        older = [count * size / survivors for count in older]
+        quitting += survivors - size
+        survivors = float(size)
+    older[0] = size - survivors
+    return older, older[0], quitting
+
+
+def older_than(n: list[float], thr: int) -> float:
+    """Return an expert's P[age > thr]."""
+    return _ratio(sum(n[thr:]), sum(n))
+
+
+def pool_age_reports(
+    pool: AgeReports,
+    reports: list[tuple[int, int]],  # (threshold, noisy bit) of timestamp t
+    histograms: list[list[float]],  # each expert's at t
+    thresholds: list[int],
+    epsilon: float,
+) -> AgeReports:
+    """Return the pool with the reports of t."""
+    n, bits, expected = list(pool.n), list(pool.bits), [list(row) for row in pool.expected]
+    for thr, bit in reports:
+        k = thresholds.index(thr)
+        n[k] += 1
+        bits[k] += debias_bit(bit, epsilon)
+        for e, histogram in enumerate(histograms):
+            expected[e][k] += older_than(histogram, thr)
+    return AgeReports(n, bits, expected)
+
+
+def expert_score(
+    s: float, k: float, window: int, pool: AgeReports, expert: int, epsilon: float
+) -> float:
+    """Return an expert's score: its prior and its misfit to the pooled bits."""
+    score = math.log(s / window) ** 2 + ((k - 0.9) / 0.4) ** 2
+    precision = (math.exp(epsilon) - 1) ** 2 / math.exp(epsilon)
+    for index, n in enumerate(pool.n):
+        if n > 0:
+            misfit = pool.bits[index] / n - pool.expected[expert][index] / n
+            score += n * misfit**2 * precision
+    return score
+
+
+def expert_weights(scores: list[float]) -> list[float]:
+    """Return the weight of each expert."""
+    lowest = min(scores)
+    return share([math.exp(-(score - lowest) / 2) for score in scores])
+
+
+def mean_hazard(weights: list[float], hazards: list[list[float]]) -> list[float]:
+    """Return h(a), the weighted mean of the experts' hazards."""
+    pairs = list(zip(weights, hazards, strict=True))
+    return [sum(weight * hazard[a] for weight, hazard in pairs) for a in range(OLDEST)]
+
+
+def age_totals(
+    weights: list[float], entering: list[float], quitting: list[float], size: int
+) -> dict[str, float]:
+    """Return the totals E/(N_t+Q) and Q/(N_t+Q), averaged over experts."""
+    totals = {"enter": 0.0, "quit": 0.0}
+    for weight, e, q in zip(weights, entering, quitting, strict=True):
+        totals["enter"] += weight * _ratio(e, size + q)
+        totals["quit"] += weight * _ratio(q, size + q)
+    return totals
+
+
+def smooth_totals(old: dict[str, float] | None, new: dict[str, float]) -> dict[str, float]:
+    """Return the EMA of the totals; begun with None at the second timestamp with anybody."""
+    if old is None:
+        return dict(new)
+    return {group: 0.98 * old[group] + 0.02 * new[group] for group in new}
+
+
+def hazard_by_age(
+    ages: list[int],
+    cells: list[int],  # of each stream at t-1
+    h: list[float],
+    quit_distribution: list[float],
+    size_now: int,
+) -> list[float]:
+    """Return the quit probability of each stream."""
+    if not ages:
+        return []
+    ratio = []
+    for c, q in enumerate(quit_distribution):
+        present = cells.count(c) / len(cells)
+        ratio.append(min(max((q + 0.002) / (present + 0.002), 0.1), 10.0))
+    plain = [h[min(age, len(h)) - 1] for age in ages]
+    tilted = [p * ratio[cell] for p, cell in zip(plain, cells, strict=True)]
+    factor = _ratio(sum(plain), sum(tilted))
+    quits = [min(p * factor, 0.95) for p in tilted]
+    needed = len(ages) - size_now
+    if sum(quits) < needed:
+        factor = _ratio(needed, sum(quits))
+        quits = [min(p * factor, 0.98) for p in quits]
+    return quits
+
+
+def age_bucket(age: int) -> int:
+    """Return the number of an age's bucket."""
+    return sum(1 for edge in EDGES if edge <= age) - 1
+
+
+def choose_endings(
+    ages: list[int],
+    cells: list[int],
+    qhat: list[float],
+    uniforms: list[float],
+    real_ages: list[int],  # of the real streams that quit, at their last point
+) -> list[int]:
+    """Return the streams to end: as many as real ones in each age bucket, by smallest key."""
+    keys = sorted((-math.log(u) / (qhat[cells[i]] + 1e-6), i) for i, u in enumerate(uniforms))
+    missing = [0] * len(EDGES)
+    for age in real_ages:
+        missing[age_bucket(age)] += 1
+    chosen, left = [], []
+    for _, i in keys:
+        if missing[age_bucket(ages[i])] > 0:
+            missing[age_bucket(ages[i])] -= 1
+            chosen.append(i)
+        else:
+            left.append(i)
+    return sorted(chosen + left[: sum(missing)])
+
+
+# Steering and continuous points, in cell widths.
+
+
+def steer(
+    kernel0: Table,
+    m: Table,
+    a: list[int],
+    side: int,
+    pull: list[float] | None = None,
+    rounds: int = 8,
+) -> tuple[Table, list[float]]:
+    """Return the kernel to draw from, the one of the last round, and v where the rounds ended."""
+    table = neighbour_table(side)
+    cells = range(side * side)
+    mass = sum(sum(row) for row in m)
+    b = [0.0 for _ in cells]
+    softened = []
+    for i in cells:
+        known = [c for c in range(9) if table[i][c] >= 0]
+        for c in known:
+            b[table[i][c]] += sum(a) * m[i][c] / mass
+        row = [0.0] * 9
+        for c in known:
+            row[c] = 0.999 * kernel0[i][c] + 0.001 / len(known)
+        softened.append(row)
+    v = [1.0 for _ in cells] if pull is None else list(pull)
+    kernel: Table = []
+    for _ in range(rounds):
+        kernel = [share([softened[i][c] * v[table[i][c]] for c in range(9)]) for i in cells]
+        col = [0.0 for _ in cells]
+        for i in cells:
+            for c in range(9):
+                if table[i][c] >= 0:
+                    col[table[i][c]] += a[i] * kernel[i][c]
+        for j in cells:
+            bent = v[j] * ((b[j] + 0.5) / (col[j] + 0.5)) ** 0.7
+            v[j] = min(max(bent, 0.05), 20.0)
+    return kernel, v
+
+
+def step_point(
+    at: tuple[float, float], source: int, target: int, stay: float, angle: float, side: int
+) -> tuple[float, float]:
+    """Return the next point, in `target`; `stay` is kernel[source, source], the angle uniform."""
+    v = math.pi / 4 * (1 - stay)
+    old_row, old_column = divmod(source, side)
+    row, column = divmod(target, side)
+    return (
+        _step_axis(at[0], old_column, column, v * math.cos(angle)),
+        _step_axis(at[1], old_row, row, v * math.sin(angle)),
+    )
+
+
+def _step_axis(x: float, old: int, new: int, step: float) -> float:
+    """Move along one axis: inward from the wall just crossed, else either way."""
+    if new > old:
+        x, step = float(new), abs(step)
+    elif new < old:
+        x, step = float(new + 1), -abs(step)
+    x += step
+    if x < new:
+        x = 2 * new - x
+    if x > new + 1:
+        x = 2 * (new + 1) - x
+    return min(max(x, new + MARGIN), new + 1 - MARGIN)
+
+
+def share(masses: list[float]) -> list[float]:
+    """Normalise; uniform where there is no mass."""
+    total = sum(masses)
+    return [mass / total if total > 0 else 1 / len(masses) for mass in masses]
+
+
+def _ratio(above: float, below: float) -> float:
+    """Divide; 0 / 0 is 0."""
+    return above / below if below != 0 else 0.0

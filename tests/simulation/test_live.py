@@ -101,3 +101,15 @@ def test_a_stream_that_returns_charges_the_same_key():
         live.step(t, ["a"], [0.1], [0.1])
     assert live.receipt().n_users == 1
     assert live.receipt().worst_window.person_position.epsilon <= 1.0
+
+
+def test_a_live_run_that_hides_presence_says_that_enrolment_shows():
+    grid = Grid(Box(*BOX), 3)
+    hidden, counted = (
+        Live.start(Plan.of(name), grid, epsilon=1, window=4, seed=5)
+        for name in ("steered-hidden", "steered")
+    )
+    assert any("first seen" in item for item in hidden.receipt().not_protected)
+    assert "presence included" in hidden.receipt().guarantee
+    assert not any("first seen" in item for item in counted.receipt().not_protected)
+    assert "same presence" in counted.receipt().guarantee

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 import naive
 from retrasyn.data.trajectories import Trajectories
-from retrasyn.messages import Grant
+from retrasyn.messages import ENTERING, MOVING, QUITTING, Grant, Question
 from retrasyn.reading import AUTHORS, SAFE
 from retrasyn.simulation.population import Population, stable_words
-from retrasyn.simulation.recording import Recording
+from retrasyn.simulation.recording import Recording, Step
 from retrasyn.simulation.run import _identities
 from retrasyn.space import Box, Grid, StateSpace
 from streams import BOX, recordings
@@ -159,3 +159,104 @@ def test_the_size_target_follows_the_reading(reading, size):
 def test_text_and_numbers_have_stable_words():
     assert stable_words(["a", "b"]).tolist() == stable_words(["a", "b"]).tolist()
     assert len(set(stable_words(["a", "b", "c"]).tolist())) == 3
+
+
+QUESTIONS = [
+    Question(),
+    Question(about="move"),
+    Question(about="enter"),
+    Question(about="quit"),
+    Question(about="present"),
+    Question(about="older", threshold=2),
+    Question(about="older", threshold=5),
+]
+
+
+def presence_of(real):
+    """Return, per key, at which timestamps it is present and since when."""
+    keys = real.stream_ids if real.user_of_stream is None else real.user_of_stream
+    numbers = {key: k for k, key in enumerate(np.unique(keys).tolist())}
+    since = {key: {} for key in numbers.values()}
+    for stream in range(real.n_streams):
+        begin = int(real.begins[stream])
+        for t in range(begin, begin + int(real.lengths[stream])):
+            since[numbers[int(keys[stream])]][t] = begin
+    return since
+
+
+@given(recordings(), st.sampled_from(["split", "clamp"]), st.booleans())
+def test_every_question_is_answered_as_the_plain_loop_does(real, jump, enrolled):
+    population = devices(real, reading=SAFE.answer(jump=jump))
+    population.everybody_enrolled = enrolled
+    allowed, since = expected_states(real, jump), presence_of(real)
+    states = population.states
+    ranges = {
+        "transition": (0, states.n_states),
+        "move": (0, states.n_moves),
+        "enter": (states.n_moves, states.n_moves + GRID.n_cells),
+        "quit": (states.n_moves + GRID.n_cells, states.n_states),
+    }
+    for step in Recording.of(real, GRID).steps():
+        population.observe(step)
+        keys = population.roster().keys
+        assert keys.tolist() == list(since) if enrolled else set(keys) == set(allowed[step.t])
+        whole = population.answers_to(Grant(t=step.t, epsilon=1, reporters=keys)).tolist()
+        for question in QUESTIONS:
+            grant = Grant(t=step.t, epsilon=1, reporters=keys, question=question)
+            answers = population.answers_to(grant)
+            assert answers.dtype == np.int32
+            for key, state, answer in zip(keys.tolist(), whole, answers.tolist(), strict=True):
+                present = step.t in since[key]
+                if question.about == "present":
+                    assert answer == (0 if present else -1)
+                elif question.about == "older":
+                    if present:
+                        age = step.t - since[key][step.t] + 1
+                        assert answer == (0 if age > question.threshold else -1)
+                else:
+                    low, high = ranges[question.about]
+                    assert answer == (state - low if low <= state < high else -1)
+                    assert (state >= 0) == (key in allowed[step.t])
+
+
+@given(recordings(), st.sampled_from(["split", "clamp"]))
+def test_what_kind_of_state_a_device_shows_is_its_presence(real, jump):
+    population, since = devices(real, reading=SAFE.answer(jump=jump)), presence_of(real)
+    for step in Recording.of(real, GRID).steps():
+        population.observe(step)
+        roster = population.roster()
+        for key, kind in zip(roster.keys.tolist(), roster.kinds.tolist(), strict=True):
+            begin = since[key].get(step.t)
+            touching = begin == step.t and step.t - 1 in since[key]
+            if touching:  # two states at once, whatever the place: a coin
+                assert kind in {ENTERING, QUITTING}
+            elif begin is None:
+                assert kind == QUITTING
+            else:
+                assert kind == (ENTERING if begin == step.t else MOVING)
+
+
+@given(recordings(), st.sampled_from(["split", "clamp"]))
+def test_who_starts_and_stops_is_counted_by_stream_and_not_by_jump(real, jump):
+    population = devices(real, reading=SAFE.answer(jump=jump))
+    begins, ends = real.begins, real.begins + real.lengths
+    for step in Recording.of(real, GRID).steps():
+        population.observe(step)
+        assert population.n_entering == np.count_nonzero(begins == step.t)
+        quitters = ends == step.t
+        assert sorted(population.ages_of_quitters) == sorted(real.lengths[quitters])
+
+
+def test_a_stream_that_pauses_begins_a_new_age():
+    population = devices(JUMPER)
+    streams, cells = np.array([0], np.int32), np.array([3], np.uint16)
+    nobody = Step(2, streams[:0], cells[:0])
+    older = Question(about="older", threshold=1)
+    ages = []
+    for step in [Step(0, streams, cells), Step(1, streams, cells), nobody, Step(3, streams, cells)]:
+        population.observe(step)
+        grant = Grant(t=step.t, epsilon=1, reporters=np.array([0]), question=older)
+        ages.append((population.answers_to(grant)[0], population.ages_of_quitters.tolist()))
+    assert [ages[0], ages[1], ages[3]] == [(-1, []), (0, []), (-1, [])]
+    assert ages[2][1] == [2]
+    assert population.n_entering == 1

@@ -103,6 +103,7 @@ class Live:
             seed=self.seed,
             has_users=bool(self._has_users),
             box_inferred=False,
+            enrols_on_sight=True,
             n_points_in=self.n_points_in,
             n_points_dropped=self.n_dropped,
             n_points_out=self.n_points_out,

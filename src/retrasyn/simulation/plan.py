@@ -37,7 +37,6 @@ from retrasyn.simulation.population import Identities
 from retrasyn.simulation.simulation import Simulation
 from retrasyn.space import Grid
 
-
 _CLIPPED = "; it depends on the box, outside of which points were dropped"
 
 
@@ -128,6 +127,7 @@ class Plan:
         seed: int | None,
         has_users: bool,
         box_inferred: bool,
+        enrols_on_sight: bool,
         n_points_in: int,
         n_points_dropped: int,
         n_points_out: int,
@@ -194,7 +194,11 @@ class Plan:
             reading=dataclasses.asdict(reading),
             settings=_settings_of(self.method),
             not_protected=self._not_protected(
-                seed=seed, has_users=has_users, box_inferred=box_inferred, dropped=n_points_dropped
+                seed=seed,
+                has_users=has_users,
+                box_inferred=box_inferred,
+                enrols_on_sight=enrols_on_sight,
+                dropped=n_points_dropped,
             ),
             standard_error=None if errors is None else StandardErrors(*errors),
             rounds=Rounds(
@@ -205,7 +209,13 @@ class Plan:
         )
 
     def _not_protected(
-        self, *, seed: int | None, has_users: bool, box_inferred: bool, dropped: int
+        self,
+        *,
+        seed: int | None,
+        has_users: bool,
+        box_inferred: bool,
+        enrols_on_sight: bool,
+        dropped: int,
     ) -> tuple[str, ...]:
         """List what the guarantee leaves out, this run's own weaknesses first."""
         if not self.method.division.private:
@@ -213,6 +223,8 @@ class Plan:
         own = []
         if box_inferred:
             own.append("the outermost positions: the bounding box was taken from the raw data")
+        if self.method.presence == "hidden" and enrols_on_sight:
+            own.append("when a device is first seen: it is enrolled then")
         if self.reading.length_scale == "data":
             own.append("the mean stream length: it was taken from the raw data")
         if dropped:

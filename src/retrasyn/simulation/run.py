@@ -141,6 +141,7 @@ def synthesize(
         seed=None if seed == "random" else secret,
         has_users=real.user_of_stream is not None,
         box_inferred=inferred,
+        enrols_on_sight=False,
         n_points_in=real.n_points,
         n_points_dropped=recording.n_dropped,
         n_points_out=synthetic.n_points,

@@ -1,0 +1,232 @@
+"""Phase slots: everyone once per window, roles for life, and nothing looked at but presence."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import naive
+from retrasyn.errors import SettingError
+from retrasyn.messages import ABSENT, ENTERING, MOVING, QUITTING, Ask, Question, Roster
+from retrasyn.privacy.division import Population
+from retrasyn.privacy.selection import PhaseSlots, age_thresholds, can_answer
+
+EPSILON = 1_000_000
+LEVEL = 1e-6  # significance of the tests of distributions
+KINDS = {"move": MOVING, "enter": ENTERING, "quit": QUITTING}
+
+
+def roster(n, kinds=None):
+    keys = np.arange(n)
+    return Roster(
+        keys=keys,
+        addresses=keys.astype(np.uint64) * np.uint64(0x1234567),
+        slots=np.zeros(n, np.int64),
+        kinds=None if kinds is None else np.asarray(kinds, np.uint8),
+    )
+
+
+def questions(about, gap):
+    thresholds = age_thresholds(gap) if about == "older" else (0,)
+    return [Question(about=about, threshold=threshold) for threshold in thresholds]
+
+
+def granted(slots, who, times, abouts, *, gap, seed=0):
+    """Return (t, question, key) of every report granted to a roster, or to one per timestamp."""
+    division = Population(slots)
+    ledger = division.open_ledger(epsilon=EPSILON, gap=gap)
+    reports = []
+    for t in times:
+        now = who(t) if callable(who) else who
+        for about in abouts:
+            for question in questions(about, gap):
+                ask = Ask(share=1.0, question=question)
+                grant = division.grant(ask, t=t, roster=now, ledger=ledger, seed=seed)
+                reports += [(t, question, key) for key in grant.reporters.tolist()]
+    return reports
+
+
+@given(st.integers(1, 9), st.integers(-50, 50), st.integers(0, 99))
+def test_everyone_who_is_there_reports_once_in_every_gap(gap, first, seed):
+    times = range(first, first + 5 * gap)
+    reports = granted(PhaseSlots(), roster(40), times, ["transition"], gap=gap, seed=seed)
+    for begin in range(first, first + 4 * gap + 1):
+        within = sorted(key for t, _, key in reports if begin <= t < begin + gap)
+        assert within == list(range(40))
+
+
+@given(st.integers(1, 6), st.integers(0, 99))
+def test_who_reports_ages_does_so_every_three_gaps_and_never_a_transition(gap, seed):
+    slots = PhaseSlots(age_share=0.4)
+    times = range(12 * gap)
+    reports = granted(slots, roster(60), times, ["transition", "older"], gap=gap, seed=seed)
+    roles = {}
+    for t, question, key in reports:
+        roles.setdefault(key, []).append((t, question.about))
+    assert roles.keys() == set(range(60))
+    for spent in roles.values():
+        abouts = {about for _, about in spent}
+        assert len(abouts) == 1
+        period = 3 * gap if abouts == {"older"} else gap
+        assert {b - a for (a, _), (b, _) in itertools.pairwise(spent)} == {period}
+        assert len(spent) == 12 * gap // period
+
+
+@given(st.integers(1, 5), st.integers(0, 999), st.floats(0.1, 1.0))
+def test_reports_are_those_of_the_plain_loop_for_people_who_come_and_go(gap, seed, present):
+    random = np.random.default_rng(seed)
+    n, n_timestamps = 25, 9 * gap
+    there = random.random((n_timestamps + 1, n)) < present
+    there[-1] = False
+    slots = PhaseSlots(age_share=0.5, stopping_any_time=True)
+
+    def kind(t, key):
+        before = t > 0 and there[t - 1, key]
+        if there[t, key]:
+            return MOVING if before else ENTERING
+        return QUITTING if before else ABSENT
+
+    def who(t):
+        kinds = np.array([kind(t, key) for key in range(n)])
+        everyone = roster(n, kinds)
+        has_state = kinds != ABSENT
+        return Roster(
+            keys=everyone.keys[has_state],
+            addresses=everyone.addresses[has_state],
+            slots=everyone.slots[has_state],
+            kinds=kinds[has_state].astype(np.uint8),
+        )
+
+    abouts = ["move", "enter", "quit", "older"]
+    found = granted(slots, who, range(n_timestamps), abouts, gap=gap, seed=seed)
+    always = granted(slots, roster(n), range(3 * gap), ["transition", "older"], gap=gap, seed=seed)
+    own = {key: (question.about, t) for t, question, key in reversed(always)}
+    last, expected = {}, []
+    for t in range(n_timestamps):
+        for key in range(n):
+            about, phase = own[key]
+            now = kind(t, key)
+            if about == "older":
+                asked = naive.reports_age(
+                    t, phase, gap, last.get(key), present=now in {ENTERING, MOVING}
+                )
+                name = "older"
+            else:
+                asked = naive.reports_transition(
+                    t, phase, gap, last.get(key), has_state=now != ABSENT, waived=now == QUITTING
+                )
+                name = {code: name for name, code in KINDS.items()}.get(now)
+            if asked:
+                last[key] = t
+                expected.append((t, name, key))
+    assert sorted((t, question.about, key) for t, question, key in found) == sorted(expected)
+
+
+def test_roles_and_phases_are_for_life():
+    slots = PhaseSlots(age_share=0.2, presence_share=0.3)
+    abouts = ["transition", "older", "present"]
+    early = granted(slots, roster(200), range(15), abouts, gap=5)
+    late = granted(slots, roster(200), range(90_000, 90_015), abouts, gap=5)
+    ours, theirs = (
+        sorted((t % 15, question.about, key) for t, question, key in reports)
+        for reports in (early, late)
+    )
+    assert ours == theirs
+
+
+def test_phases_roles_and_thresholds_are_drawn_uniformly():
+    n, gap = 30_000, 21
+    slots = PhaseSlots(age_share=0.1, presence_share=0.2)
+    who = roster(n)
+    reports = granted(slots, who, range(3 * gap), ["older", "present", "transition"], gap=gap)
+    roles = {"older": set(), "present": set(), "transition": set()}
+    phases = {about: [] for about in roles}
+    thresholds = []
+    for t, question, key in reports:
+        if key not in roles[question.about]:
+            roles[question.about].add(key)
+            phases[question.about].append(t)
+        thresholds += [question.threshold] if question.about == "older" else []
+    sizes = [len(keys) for keys in roles.values()]
+    assert sum(sizes) == n
+    assert stats.chisquare(sizes, np.array([0.1, 0.2, 0.7]) * n).pvalue > LEVEL
+    for about, period in [("older", 3 * gap), ("present", gap), ("transition", gap)]:
+        assert stats.chisquare(np.bincount(phases[about], minlength=period)).pvalue > LEVEL
+    assert set(thresholds) == set(age_thresholds(gap))
+    assert stats.chisquare(np.unique(thresholds, return_counts=True)[1]).pvalue > LEVEL
+
+
+def test_thresholds_are_drawn_anew_for_every_report():
+    reports = granted(PhaseSlots(age_share=0.9), roster(400), range(300), ["older"], gap=4)
+    seen = {}
+    for _, question, key in reports:
+        seen.setdefault(key, []).append(question.threshold)
+    assert {len(thresholds) for thresholds in seen.values()} == {25}
+    assert all(len(set(thresholds)) == 3 for thresholds in seen.values())
+
+
+@pytest.mark.parametrize("gap", [1, 2, 3, 8, 21, 500])
+def test_an_age_asked_about_never_reaches_further_than_three_gaps_cover(gap):
+    thresholds = age_thresholds(gap)
+    assert list(thresholds) == naive.age_thresholds(gap)
+    assert thresholds[-1] == 2 * gap
+    ledger = Population().open_ledger(epsilon=EPSILON, gap=gap)
+    assert ledger.rest(thresholds[-1]) <= 3 * gap
+
+
+def test_who_cannot_answer_is_not_asked():
+    who = roster(4, [ENTERING, MOVING, QUITTING, ABSENT])
+    able = {
+        about: can_answer(who, Question(about=about)).tolist()
+        for about in ("transition", "move", "enter", "quit", "older", "present")
+    }
+    assert able == {
+        "transition": [True] * 4,
+        "move": [False, True, False, False],
+        "enter": [True, False, False, False],
+        "quit": [False, False, True, False],
+        "older": [True, True, False, False],
+        "present": [True] * 4,
+    }
+    assert can_answer(roster(3), Question(about="older")).all()  # hidden: nobody knows
+
+
+def test_a_stopping_device_waits_for_its_gap_but_not_for_its_phase():
+    slots, gap = PhaseSlots(stopping_any_time=True), 6
+
+    def who(t):
+        return roster(50, np.full(50, QUITTING if t in {3, 5, 9} else MOVING))
+
+    reports = granted(slots, who, range(10), ["move", "quit"], gap=gap)
+    stops = [(t, key) for t, question, key in reports if question.about == "quit"]
+    moved = {key for t, question, key in reports if question.about == "move" and t < 3}
+    assert {key for t, key in stops if t == 3} == set(range(50)) - moved
+    assert not [key for t, key in stops if t == 5]
+    assert {key for t, key in stops if t == 9} >= set(range(50)) - moved
+    patient = granted(PhaseSlots(), who, range(10), ["move", "quit"], gap=gap)
+    assert len([1 for t, question, _ in patient if t == 3 and question.about == "quit"]) < 25
+
+
+@given(st.permutations(range(30)), st.integers(0, 20))
+def test_the_order_of_the_roster_does_not_matter(order, t):
+    who, order = roster(30), np.array(order)
+    mixed = Roster(
+        keys=who.keys[order], addresses=who.addresses[order], slots=who.slots[order], kinds=None
+    )
+    slots, everybody = PhaseSlots(age_share=0.3), np.ones(30, np.bool_)
+    for question in [Question(), *questions("older", 4)]:
+        ask = Ask(share=1.0, question=question)
+        draws = [
+            sorted(slots.draw(one, everybody, ask=ask, t=t, gap=4, seed=1).tolist())
+            for one in (who, mixed)
+        ]
+        assert draws[0] == draws[1]
+
+
+@pytest.mark.parametrize("shares", [(-0.1, 0.0), (0.5, 0.5), (0.0, 1.0)])
+def test_shares_that_leave_nobody_for_transitions_are_refused(shares):
+    with pytest.raises(SettingError, match="leave somebody"):
+        PhaseSlots(*shares)
