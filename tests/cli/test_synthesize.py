@@ -1189,3 +1189,19 @@ def test_ctrl_c_means_what_it_did_once_a_run_is_over():
         progress(1, 2)
 
     assert signal.getsignal(signal.SIGINT) is before
+
+
+# Standard errors
+
+
+def test_standard_errors_are_written_beside_the_stream(city, tmp_path):
+    out, errors = tmp_path / "out.csv", tmp_path / "errors.csv"
+
+    outcome = run("synthesize", city, "-o", out, *CITY_BOX, "--grid", 3, "--errors", errors)
+
+    assert outcome.code == 0
+    table = read_table(errors)
+    assert [*table] == ["t", "cell", "to", "share", "standard_error"]
+    assert {*table["cell"].tolist()} == {*range(9)}
+    assert (table["standard_error"] > 0).all()
+    assert receipt_of(out)["standard_error"]["cell"] > 0

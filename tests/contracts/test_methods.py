@@ -204,3 +204,18 @@ def test_adaptive_methods_do_not_fall_silent_for_ever(name):
         columns_now = [column[rows].tolist() for column in (traj_id, still.x, still.y, user_id)]
         times += [r.t for r in curator_steps.step(now, *columns_now) if r.n_reports]
     assert max(np.diff([*times, 120])) <= 11
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"age_share": "0.3"}, {"balanced": "false"}, {"steers": "false"}, {"continuous": "false"}],
+    ids=str,
+)
+def test_every_part_of_steered_can_be_changed_alone(change, city):
+    usual = synthesize(city, "steered", box=CITY_BOX, window=10)
+    other = synthesize(city, "steered", box=CITY_BOX, window=10, settings=change)
+    check_shape(other.synthetic, Grid(CITY_BOX, 6))
+    assert columns(usual.synthetic) != columns(other.synthetic)
+    assert other.receipt.within_guarantee
+    (name,) = change
+    assert str(other.receipt.settings[name]).lower() == change[name]

@@ -220,25 +220,29 @@ class Plan:
         """List what the guarantee leaves out, this run's own weaknesses first."""
         if not self.method.division.private:
             return ("anything: this method is for simulation only and NOT PRIVATE",)
-        own = []
-        if box_inferred:
-            own.append("the outermost positions: the bounding box was taken from the raw data")
-        if self.method.presence == "hidden" and enrols_on_sight:
-            own.append("when a device is first seen: it is enrolled then")
-        if self.reading.length_scale == "data":
-            own.append("the mean stream length: it was taken from the raw data")
-        if dropped:
-            own.append("crossing the edge of the box: points outside were dropped, which shows")
-        if self.reading.jump == "authors":
-            own.append("a jump: it shows in whether, or how often, its stream reports afterwards")
-        if self.reading.unit == "transition":
-            own.append("one position in each window of positions may be reported twice")
-        if self.reading.ledger == "stream" and has_users:
-            own.append("a person with several streams: each stream has a budget of its own")
-        if not has_users:
-            own.append("a person behind several streams: the data names no users")
-        if seed is not None:
-            own.append(SEEDED)
+        reading = self.reading
+        weaknesses = {
+            "the outermost positions: the bounding box was taken from the raw data": box_inferred,
+            "when a device is first seen: it is enrolled then": (
+                self.method.presence == "hidden" and enrols_on_sight
+            ),
+            "the mean stream length: it was taken from the raw data": (
+                reading.length_scale == "data"
+            ),
+            "crossing the edge of the box: points outside were dropped, which shows": bool(dropped),
+            "a jump: it shows in whether, or how often, its stream reports afterwards": (
+                reading.jump == "authors"
+            ),
+            "one position in each window of positions may be reported twice": (
+                reading.unit == "transition"
+            ),
+            "a person with several streams: each stream has a budget of its own": (
+                reading.ledger == "stream" and has_users
+            ),
+            "a person behind several streams: the data names no users": not has_users,
+            SEEDED: seed is not None,
+        }
+        own = [weakness for weakness, holds in weaknesses.items() if holds]
         return (*own, *presence_left_open(self.method.presence), *NOT_PROTECTED)
 
 
