@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -125,6 +125,7 @@ class Outcome:
     hazard: npt.NDArray[np.float64] | None = None  # of quitting by age, from age 1 on
     size: int | None = None  # how many are present, where that had to be estimated
     mass_variance: npt.NDArray[np.float64] | None = None  # [n_cells, 9], of each move's share
+    memory: Any = None  # what the mechanism is to remember, where that is more than the above
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

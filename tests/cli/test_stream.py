@@ -123,6 +123,16 @@ def test_a_stream_understands_the_settings_of_synthesize(flags, commuters, tmp_p
     assert released_points(releases_of(live)) == points_of(read_table(out))
 
 
+def test_a_stream_adds_the_standard_error_of_every_cell_on_request(commuters):
+    plain = releases_of(run("stream", *BOX, "--grid", 3, stdin=as_lines(commuters)))
+    told = releases_of(run("stream", *BOX, "--grid", 3, "--errors", stdin=as_lines(commuters)))
+
+    assert "cell_error" not in plain[-1]
+    assert [len(told[-1][name]) for name in ("cell_share", "cell_error")] == [9, 9]
+    assert sum(told[-1]["cell_share"]) == pytest.approx(1.0)
+    assert min(told[-1]["cell_error"]) > 0
+
+
 def test_a_stream_reads_a_file_as_it_reads_standard_input(commuters, tmp_path):
     source = tmp_path / "positions.jsonl"
     source.write_text(as_lines(commuters))

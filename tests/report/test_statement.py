@@ -51,3 +51,10 @@ def test_whatever_weakens_the_guarantee_is_a_caution(change, words):
 def test_no_receipt_is_too_odd_to_be_read(key, value):
     state(RECEIPT | {key: value})
     state({key: value})
+
+
+def test_how_well_shares_are_known_is_told_in_points():
+    facts = dict(state({"standard_error": {"cell": 0.0123, "flow": 0.0004}}).facts)
+    assert facts["A cell is known to"] == "±1.2 points"
+    assert facts["A flow is known to"] == "±0.04 points"
+    assert "A cell is known to" not in dict(state({"standard_error": None}).facts)

@@ -72,9 +72,21 @@ class FilterMemory:
         if self.ages is not None:
             self.ages.load_arrays(_under("ages_", arrays))
 
+    def copied(self) -> FilterMemory:
+        """Return a memory that goes its own way from here."""
+        return FilterMemory(
+            states=self.states,
+            banks={about: bank.copied() for about, bank in self.banks.items()},
+            ages=None if self.ages is None else self.ages.copied(),
+            shrinkage=self.shrinkage.copied(),
+            released=self.released,
+        )
+
     def remember(self, outcome: Outcome, t: int) -> None:
-        """Keep what was released."""
+        """Become the memory a dialogue ended with."""
         del t
+        after: FilterMemory = outcome.memory
+        self.banks, self.ages, self.shrinkage = after.banks, after.ages, after.shrinkage
         self.released = outcome.released
 
     @property
@@ -152,8 +164,8 @@ class Filtered:
         return age_thresholds(gap)[-1] if self.ages else 1
 
     def dialogue(self, view: View) -> Dialogue:
-        """Ask, filter, shrink."""
-        memory: FilterMemory = view.memory
+        """Ask, filter, shrink; what was remembered before is left as it was."""
+        memory: FilterMemory = view.memory.copied()
         fresh = False
         for about, bank in memory.banks.items():
             estimate = yield Ask(share=1.0, lane=about, question=Question(about=about))
@@ -167,7 +179,14 @@ class Filtered:
         if self.presence == "hidden":
             size = round(memory.presence * view.n_enrolled)
         if not memory.started:
-            return Outcome(released=None, n_significant=0, fresh=False, hazard=hazard, size=size)
+            return Outcome(
+                released=None,
+                n_significant=0,
+                fresh=False,
+                hazard=hazard,
+                size=size,
+                memory=memory,
+            )
         released, variance = self._shrink(memory, totals, view)
         return Outcome(
             released=released,
@@ -176,6 +195,7 @@ class Filtered:
             hazard=hazard,
             size=size,
             mass_variance=variance,
+            memory=memory,
         )
 
     def _moving_share(self, totals: Vector | None, view: View) -> float | None:

@@ -82,6 +82,12 @@ class FilterBank:
         """Return the mean over all reports ever made, and its variance."""
         return self.sums[-1] / self.weights[-1], self.variance / float(self.weights[-1])
 
+    def copied(self) -> FilterBank:
+        """Return a bank that goes its own way from here."""
+        return FilterBank(
+            self.groups, self.sums.copy(), self.weights.copy(), self.trust.copy(), self.variance
+        )
+
     def to_arrays(self) -> dict[str, npt.NDArray[np.float64]]:
         """Return everything as plain arrays."""
         return {

@@ -95,6 +95,8 @@ def _facts(receipt: dict[str, Any]) -> list[tuple[str, str]]:
         ("Reports", receipt.get("n_reports"), _figure),
         ("Grid", receipt.get("grid"), lambda side: f"{_figure(side)} x {_figure(side)}"),
         ("Division", receipt.get("division"), _text),
+        ("A cell is known to", _look(receipt, "standard_error", "cell"), _points),
+        ("A flow is known to", _look(receipt, "standard_error", "flow"), _points),
     ]
     return [(name, show(value)) for name, value, show in rows if value is not None]
 
@@ -139,6 +141,12 @@ def _figure(value: Any) -> str:
     if number is None:
         return _text(value)
     return f"{number:,}" if isinstance(number, int) else f"{number:,.4g}"
+
+
+def _points(value: Any) -> str:
+    """Write a standard error of a share in percentage points."""
+    number = _number(value)
+    return _text(value) if number is None else f"\N{PLUS-MINUS SIGN}{100 * number:.2g} points"
 
 
 def _text(value: Any) -> str:

@@ -7,6 +7,7 @@ the experts apart.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -58,6 +59,13 @@ class AgeMemory:
         self.answers = np.zeros((len(self.thresholds), 2))
         self.expected = np.zeros((n_experts, len(self.thresholds)))
         self.totals = np.full(2, np.nan)
+
+    def copied(self) -> AgeMemory:
+        """Return a memory that goes its own way from here."""
+        twin = copy.copy(self)
+        for name in ("histograms", "answers", "expected", "totals"):
+            setattr(twin, name, getattr(self, name).copy())
+        return twin
 
     def step(self, size: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Move every expert to the next timestamp; return who enters and quits: [n_experts]."""

@@ -57,6 +57,10 @@ class ShrinkageMemory:
         default_factory=lambda: np.full((N_MOVE_PRIORS, kernels.N_POINTS), 1 / kernels.N_POINTS)
     )
 
+    def copied(self) -> ShrinkageMemory:
+        """Return a memory that goes its own way from here."""
+        return ShrinkageMemory(self.slow_density, self.priors.copy())
+
     def shrink_moves(
         self,
         fast: tuple[npt.NDArray[np.float64], float],
