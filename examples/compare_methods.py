@@ -1,4 +1,4 @@
-"""Three ways to spend the same epsilon, on a small invented city."""
+"""Four ways to spend the same epsilon, on a small invented city."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ import retrasyn
 from retrasyn import Box, Grid, Trajectories
 
 GRID = Grid(Box(0, 0, 10, 10), side=6)
-METHODS = ("retrasyn-p", "uniform-b", "random-p")
+METHODS = ("steered", "retrasyn-p", "uniform-b", "random-p")
 
 
 def shares(points: Trajectories) -> np.ndarray:
