@@ -574,6 +574,11 @@ BAD_SETTINGS = {
     "no length scale": (("--length-scale", 9), ("steered", "no length scale")),
     "ours as the authors": (("--method", "steered", "--faithful"), ("steered", "retrasyn-p")),
     "errors of no format": (("--errors", "e.txt"), ("e.txt", ".parquet or .csv")),
+    "errors nobody knows": ((*PAPER, "--errors", "e.csv"), ("retrasyn-p", "--errors")),
+    "a role nobody asks for": (
+        ("--set", "presence_share=0.1"),
+        ("'presence_share'", "age_share"),
+    ),
     "errors and a checkpoint": (
         ("--errors", "e.csv", "--checkpoint", "kept"),
         ("--errors", "--checkpoint"),

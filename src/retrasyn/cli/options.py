@@ -27,7 +27,10 @@ LedgerKey = Annotated[
 ]
 Jump = Annotated[
     Literal["clamp", "split"] | None,
-    typer.Option(help="A step beyond the neighbours. (default: split)", show_default=False),
+    typer.Option(
+        help="A step beyond the neighbours. (default: clamp for steered, else split)",
+        show_default=False,
+    ),
 ]
 LengthScale = Annotated[
     str | None,

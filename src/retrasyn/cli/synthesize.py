@@ -88,7 +88,7 @@ def synthesize(
         "settings": options.read_settings(setting),
     }
     # Everything that can be refused without reading the data is refused first.
-    Plan.of(method, **asked)
+    plan = Plan.of(method, **asked)
     micro_nats(epsilon)
     check_window(window)
     extent = Box.parse(box) if box is not None else None
@@ -101,6 +101,8 @@ def synthesize(
         raise OutputError(f"output {out} is the input itself; name another file")
     if errors is not None:
         check_errors_file(errors)
+        if plan.method.of_paper:
+            raise SettingError(f"{plan.method.name} does not know its standard errors: no --errors")
         if checkpoint is not None:
             raise SettingError(
                 "--errors cannot go with --checkpoint: a resumed run knows only its own releases"

@@ -15,7 +15,7 @@ _LEAST_DIRECTION = 1e-5
 _FAR = -20.0
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "arcp", "nsz"})
+@njit(nogil=True, cache=True)
 def npmle(
     y: npt.NDArray[np.float64],
     scale: npt.NDArray[np.float64],
