@@ -184,7 +184,7 @@ def parts_of(method: Method) -> list[Any]:
 
 def settings_of(part: Any) -> list[str]:
     """Return the names of a part's settings: its numbers and switches."""
-    fixed = _FIXED
+    fixed: tuple[str, ...] = _FIXED
     if isinstance(part, PhaseSlots):  # a role nobody asks for would silence people
         fixed += tuple(name for name in ("age_share", "presence_share") if not getattr(part, name))
     return [

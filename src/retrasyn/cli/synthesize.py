@@ -14,6 +14,7 @@ from retrasyn.cli.interrupts import interruptible_progress
 
 if TYPE_CHECKING:
     from retrasyn.privacy.receipt import Receipt
+    from retrasyn.simulation.plan import Plan
 
 
 def synthesize(
@@ -65,7 +66,7 @@ def synthesize(
     """
     from retrasyn.curator import check_window, micro_nats
     from retrasyn.data.reading_files import read
-    from retrasyn.data.uncertainty_files import UncertaintyTable, check_errors_file
+    from retrasyn.data.uncertainty_files import UncertaintyTable
     from retrasyn.data.writing_files import (
         check_expressible,
         check_place,
@@ -100,13 +101,7 @@ def synthesize(
     if os.path.exists(source) and os.path.exists(out) and out.samefile(source):  # noqa: PTH110
         raise OutputError(f"output {out} is the input itself; name another file")
     if errors is not None:
-        check_errors_file(errors)
-        if plan.method.of_paper:
-            raise SettingError(f"{plan.method.name} does not know its standard errors: no --errors")
-        if checkpoint is not None:
-            raise SettingError(
-                "--errors cannot go with --checkpoint: a resumed run knows only its own releases"
-            )
+        _check_errors(errors, plan, checkpoint)
     if resume and checkpoint is None:
         raise SettingError("--resume needs --checkpoint DIR, the folder to go on from")
     real = read(source)
@@ -149,6 +144,20 @@ def synthesize(
     if checkpoint is not None:
         checkpoints.discard(checkpoint)
     print(receipt.to_json() if as_json else _summary(receipt, out, receipt_path))
+
+
+def _check_errors(errors: Path, plan: Plan, checkpoint: Path | None) -> None:
+    """Refuse standard errors that cannot be known or written."""
+    from retrasyn.data.uncertainty_files import check_errors_file
+    from retrasyn.errors import SettingError
+
+    check_errors_file(errors)
+    if plan.method.of_paper:
+        raise SettingError(f"{plan.method.name} does not know its standard errors: no --errors")
+    if checkpoint is not None:
+        raise SettingError(
+            "--errors cannot go with --checkpoint: a resumed run knows only its own releases"
+        )
 
 
 def _summary(receipt: Receipt, out: Path, receipt_path: Path) -> str:
