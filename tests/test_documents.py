@@ -197,8 +197,9 @@ def test_every_setting_the_documents_show_is_accepted(setting: str) -> None:
     from retrasyn.simulation.plan import Plan
 
     name, _, value = setting.partition("=")
-    ours = [own for part in parts_of(find_method("steered")) for own in settings_of(part)]
-    method = "steered" if name in ours else "retrasyn-p"
+    rows = [find_method(row) for row in ("steered", "steered-hidden")]
+    fitting = [row.name for row in rows for part in parts_of(row) if name in settings_of(part)]
+    method = fitting[0] if fitting else "retrasyn-p"
     plan = Plan.of(method, ledger="stream", settings={name: value})
     assert plan.settings == {name: value}
 
