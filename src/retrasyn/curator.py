@@ -257,6 +257,8 @@ class Curator:
             memory=state.memory,
             size=0 if self.method.presence == "hidden" else size,
             n_enrolled=n_enrolled,
+            epsilon=self.epsilon,
+            splits_users=self.method.division.splits_users,
             flags=flags,
         )
         return self.method.mechanism.dialogue(view)
@@ -291,7 +293,7 @@ class Curator:
             going_on, quitting = masses(outcome.released, self.states)
             state.lifecycle.going_on += going_on
             state.lifecycle.quitting += quitting
-        model = MobilityModel.from_frequencies(outcome.released, self.states)
+        model = self.model(outcome)
         scene = self._scene(outcome, flags)
         plan = self.method.lifecycle.plan(
             model,
@@ -329,6 +331,10 @@ class Curator:
             n_reports=n_reports,
             uncertainty=uncertainty,
         )
+
+    def model(self, outcome: Outcome) -> MobilityModel:
+        """Turn what was released into the global mobility model (Eq. 6)."""
+        return MobilityModel.from_frequencies(outcome.released, self.states)
 
     def _scene(self, outcome: Outcome, flags: Flags | None) -> Scene:
         """Gather what a lifecycle may look at besides the model."""

@@ -69,10 +69,14 @@ class Flags:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """A mechanism's wish: a share of what remains, or of the whole."""
+    """A mechanism's wish: a share of what remains, or of the whole.
+
+    Of the whole is of all epsilon, or of the users that are available; of everybody is of all
+    epsilon, or of all users that have a state, though only available ones are ever granted.
+    """
 
     share: float
-    of: Literal["remaining", "whole"] = "remaining"
+    of: Literal["remaining", "whole", "everybody"] = "remaining"
     lane: str = "publish"
     question: Question = TRANSITION
 

@@ -11,6 +11,8 @@ from retrasyn.mechanisms.base import Mechanism
 from retrasyn.mechanisms.filtered import Filtered
 from retrasyn.mechanisms.one_ask import OneAsk
 from retrasyn.mechanisms.portions import Adaptive, Everything, Sample, Uniform
+from retrasyn.mechanisms.probe_publish import ProbeThenPublish
+from retrasyn.mechanisms.schedules import Absorption, Distribution
 from retrasyn.mobility.updating import replace_all, select_significant
 from retrasyn.privacy.division import Budget, Division, NoPrivacy, Population
 from retrasyn.privacy.selection import OwnSlot, PhaseSlots
@@ -118,12 +120,40 @@ def _rows() -> Iterable[Method]:
     yield Method(
         "noeq-b", "retrasyn-b without entering and quitting", budget, adaptive, False, Immortal()
     )
+    yield from _baseline_rows()
     yield Method(
         "exact",
         "NOT PRIVATE: true frequencies, simulation only, to show the ceiling",
         NoPrivacy(),
         OneAsk(Everything(), replace_all),
     )
+
+
+def _baseline_rows() -> Iterable[Method]:
+    """LDP-IDS as the paper runs it, then with the paper's lifecycle, then with our synthesiser."""
+    halving, absorbing = ProbeThenPublish(Distribution()), ProbeThenPublish(Absorption())
+    plain = [
+        Method("lbd", "LDP-IDS, halving what is left of epsilon", Budget(), halving),
+        Method("lba", "LDP-IDS, absorbing skipped parts of epsilon", Budget(), absorbing),
+        Method("lpd", "LDP-IDS, halving what is left of the users", Population(), halving),
+        Method("lpa", "LDP-IDS, absorbing skipped parts of the users", Population(), absorbing),
+    ]
+    for row in plain:
+        yield dataclasses.replace(row, lifecycle=Immortal(wanders=True))
+    for row in plain:
+        summary = f"{row.name} with entering, quitting and resizing"
+        yield dataclasses.replace(row, name=f"{row.name}-eq", summary=summary)
+    for row in plain:
+        yield dataclasses.replace(
+            row,
+            name=f"{row.name}-steered",
+            summary=f"{row.name} with the synthesiser of steered",
+            lifecycle=QuitByLength(),
+            steers=True,
+            continuous=True,
+            jump="clamp",
+            of_paper=False,
+        )
 
 
 METHODS: Mapping[str, Method] = {row.name: row for row in _rows()}

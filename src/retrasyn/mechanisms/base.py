@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from retrasyn.messages import Ask, Estimate, Flags, Outcome
+from retrasyn.messages import MICRO, Ask, Estimate, Flags, Outcome
 from retrasyn.reading import Reading
 from retrasyn.space import StateSpace
 
@@ -67,7 +67,9 @@ class View:
     reading: Reading
     memory: Any  # what the mechanism's own `open_memory` made
     size: int = 0  # of the active users; not looked at where presence is hidden
-    n_enrolled: int = 0
+    n_enrolled: int = 0  # ledger keys that could be asked
+    epsilon: int = MICRO  # of a whole window, in micro-nats
+    splits_users: bool = True  # whether a share is of the users, or of epsilon
     flags: Flags | None = None  # where starting and stopping are public
 
     @property

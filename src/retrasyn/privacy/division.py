@@ -24,7 +24,7 @@ class Budget:
         """Charge the asked share of epsilon and name everybody present."""
         del seed
         remaining = ledger.remaining(t)
-        whole = ledger.epsilon if ask.of == "whole" else remaining
+        whole = remaining if ask.of == "remaining" else ledger.epsilon
         epsilon_t = min(int(ask.share * whole), remaining)
         if epsilon_t <= 0 or roster.keys.size == 0:
             return Grant(t=t, epsilon=0, reporters=roster.keys[:0], question=ask.question)

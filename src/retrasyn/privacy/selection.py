@@ -46,7 +46,8 @@ class UniformDraw:
         """Return the keys with the smallest words."""
         del gap
         keys = roster.keys[available]
-        n_drawn = min(int(ask.share * keys.size + 1e-9), keys.size)  # 1/21 of 42 is 2, not 1.99...
+        whole = roster.keys.size if ask.of == "everybody" else keys.size
+        n_drawn = min(int(ask.share * whole + 1e-9), keys.size)  # 1/21 of 42 is 2, not 1.99...
         if n_drawn == 0:
             return keys[:0]
         words = words_at(np.uint64(address(seed, t, "draw")), roster.addresses[available])

@@ -24,6 +24,7 @@ class Plan:
     enter: npt.NDArray[np.float64]  # [n_cells], where the newborn begin
     surplus_weights: npt.NDArray[np.float64]  # [n_cells], positive
     surplus_by_newest: bool
+    wanders: bool = False  # out of a cell nobody was seen to leave: to any neighbour, or stays
 
 
 @dataclass(slots=True)
@@ -145,6 +146,8 @@ class EnterQuit:
 class Immortal:
     """As many streams as users at the first timestamp that has any, anywhere, for ever."""
 
+    wanders: bool = False  # out of a cell nobody was seen to leave, to any neighbour
+
     def plan(
         self,
         model: MobilityModel,
@@ -168,6 +171,7 @@ class Immortal:
             enter=np.full(grid.n_cells, 1.0 / grid.n_cells),
             surplus_weights=np.ones(grid.n_cells),
             surplus_by_newest=False,
+            wanders=self.wanders,
         )
 
 

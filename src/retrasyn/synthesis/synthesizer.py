@@ -89,7 +89,7 @@ class Synthesizer:
         moved = self._buffer(streams.n)
         ids, cells, entered = streams.living()
         table = kernels.build_alias(
-            model.move,
+            self._wandering(model.move) if plan.wanders else model.move,
             self.grid.neighbour_table,
             np.arange(self.grid.n_cells, dtype=np.int32),
             kernels.MOVE_SLOTS,
@@ -113,6 +113,12 @@ class Synthesizer:
             self.n_threads,
         )
         return moved, sum(alive)
+
+    def _wandering(self, move: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Let every neighbour be as likely where no move is known: [n_cells, 9]."""
+        unknown = move.sum(axis=1, keepdims=True) == 0
+        exists = (self.grid.neighbour_table >= 0).astype(np.float64)
+        return np.where(unknown, exists / exists.sum(axis=1, keepdims=True), move)
 
     def _end_surplus(
         self,
