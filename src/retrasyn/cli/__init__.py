@@ -15,6 +15,8 @@ from retrasyn.cli.demo import demo
 from retrasyn.cli.evaluate import compare, evaluate
 from retrasyn.cli.generate import generate
 from retrasyn.cli.methods import methods
+from retrasyn.cli.plan import plan
+from retrasyn.cli.reproduce import reproduce
 from retrasyn.cli.stream import stream
 from retrasyn.cli.synthesize import synthesize
 from retrasyn.cli.validate import validate
@@ -52,6 +54,8 @@ app.command()(convert)
 app.command()(validate)
 app.command()(generate)
 app.command()(demo)
+app.command()(plan)
+app.command()(reproduce)
 
 # What typer raises for a wrong flag, whichever copy of click it brings along.
 _UsageError: Any = typer.BadParameter.__base__

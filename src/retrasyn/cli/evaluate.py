@@ -236,7 +236,7 @@ def _pair(real: Trajectories, synthetic: Trajectories, extent: Box | None, grid:
     return Pair.of(real, synthetic, grid_over(real, grid, extent))
 
 
-def _measure(pair: Pair, settings: dict[str, int], *, quiet: bool) -> Scores:
+def _measure(pair: Pair, settings: dict[str, Any], *, quiet: bool) -> Scores:
     """Compute all figures behind a progress bar."""
     from retrasyn.metrics.suite import evaluate_pair
 

@@ -58,6 +58,7 @@ UTILITY = (
     "bits",  # sent by all devices, mean per timestamp
     "never_asked",  # share of the persons
     "worst_window",  # epsilon, per person and position
+    "seconds",  # the whole run took, evaluation included
 )
 """What is kept of a run. Those that do not depend on the span are kept with span 20 only."""
 SECONDS = (

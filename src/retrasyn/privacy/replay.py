@@ -77,19 +77,19 @@ class Replay:
     @property
     def worst(self) -> int:
         """The most any key spent in any window, in micro-nats."""
-        return int(self._highest().max(initial=0))
+        return int(self.peaks().max(initial=0))
 
     def worst_of(self, key: int) -> int:
         """Return the most one key spent in any window."""
-        highest = self._highest()
+        highest = self.peaks()
         return int(highest[key]) if key < highest.size else 0
 
     def _first_window(self, t: int, lookback: int) -> int:
         """Return the first window a report at t touches."""
         return t - self.span - lookback + 2
 
-    def _highest(self) -> npt.NDArray[np.int64]:
-        """Return the highest sums with everything that still waits counted, too."""
+    def peaks(self) -> npt.NDArray[np.int64]:
+        """Return the most each key spent in any window, what still waits counted: [n_keys]."""
         ahead = Replay(
             self.span,
             self.max_lookback,

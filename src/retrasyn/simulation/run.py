@@ -124,14 +124,8 @@ def synthesize(
         keeper = Checkpoint.open(checkpoint, configuration, secret=secret, resume=resume)
         secret = keeper.secret
     recording = Recording.of(real, cells, outside)
-    simulation = plan.simulation(
-        cells,
-        _identities(real, plan.reading.ledger),
-        epsilon=epsilon,
-        window=window,
-        seed=secret,
-        mean_length=recording.mean_length,
-        door=door,
+    simulation = set_up(
+        plan, real, recording, cells, epsilon=epsilon, window=window, seed=secret, door=door
     )
     synthetic = dataclasses.replace(
         _run(simulation, recording, keeper, progress, on_release), clock=real.clock, crs=real.crs
@@ -147,6 +141,29 @@ def synthesize(
         n_points_out=synthetic.n_points,
     )
     return Synthesis(synthetic, receipt)
+
+
+def set_up(
+    plan: Plan,
+    real: Trajectories,
+    recording: Recording,
+    grid: Grid,
+    *,
+    epsilon: float,
+    window: int,
+    seed: int,
+    door: Literal["counts", "reports"] = "counts",
+) -> Simulation:
+    """Return a curator and the devices of recorded people, ready for the first timestamp."""
+    return plan.simulation(
+        grid,
+        _identities(real, plan.reading.ledger),
+        epsilon=epsilon,
+        window=window,
+        seed=seed,
+        mean_length=recording.mean_length,
+        door=door,
+    )
 
 
 def _run(

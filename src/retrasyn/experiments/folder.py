@@ -1,0 +1,107 @@
+"""The folder a reproduction works in: results so far, generated data, tables and plots."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from retrasyn._version import __version__
+from retrasyn.data.writing_files import replacing
+from retrasyn.errors import InputError, OutputError
+from retrasyn.experiments.cells import SECONDS, UTILITY, Cell, Store, Timing
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Everything is beside everything else, in files that people can read."""
+
+    path: Path
+
+    @classmethod
+    def open(cls, path: Path) -> Folder:
+        """Make the folder, or say why it cannot be."""
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(
+                f"folder {path} cannot be made ({error.strerror}); name another with --out"
+            ) from None
+        if not os.access(path, os.W_OK):
+            raise OutputError(f"folder {path} cannot be written to; name another with --out")
+        return cls(path)
+
+    @property
+    def cells(self) -> Store[Cell]:
+        """Utility figures of all finished runs."""
+        return Store(self.path / "cells.csv", Cell, UTILITY)
+
+    @property
+    def timings(self) -> Store[Timing]:
+        """Seconds of all finished runs with a stopwatch."""
+        return Store(self.path / "timings.csv", Timing, SECONDS)
+
+    def claim(self, name: str, digest: str) -> None:
+        """Note the fingerprint of one data set, or refuse another under the same name."""
+        path = self.path / "data.json"
+        try:
+            known = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        except ValueError:
+            raise InputError(f"{path} is damaged; remove it and {self.cells.path}") from None
+        before = known.setdefault(name, digest)
+        if before != digest:
+            raise InputError(
+                f"{self.path} holds results of another file called {name}; "
+                "name another folder with --out"
+            )
+        self._write("data.json", json.dumps(known, indent=2, sort_keys=True) + "\n")
+
+    def note_machine(self) -> None:
+        """Write down which machine the stopwatch ran on."""
+        self._write("machine.txt", machine() + "\n")
+
+    @property
+    def machine(self) -> str:
+        """The machine the stopwatch ran on; nothing if it never did."""
+        path = self.path / "machine.txt"
+        return path.read_text("utf-8").strip() if path.exists() else ""
+
+    def write(self, name: str, lines: Sequence[str]) -> Path:
+        """Write a Markdown file."""
+        return self._write(f"{name}.md", "\n\n".join(lines).rstrip() + "\n")
+
+    def _write(self, name: str, text: str) -> Path:
+        path = self.path / name
+        with replacing(path) as temporary:
+            temporary.write_text(text, "utf-8")
+        return path
+
+
+def machine() -> str:
+    """Name this machine in a few words."""
+    name = platform.processor() or platform.machine()
+    try:
+        with Path("/proc/cpuinfo").open(encoding="utf-8") as file:
+            name = _model(file) or name
+    except OSError:
+        pass
+    return (
+        f"{name}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, "
+        f"RetraSyn {__version__}"
+    )
+
+
+def _model(lines: Iterable[str]) -> str:
+    """Return the model name in a list of processors.
+
+    >>> _model(["processor : 0", "model name : Fast One"])
+    'Fast One'
+    """
+    for line in lines:
+        key, _, value = line.partition(":")
+        if key.strip() == "model name":
+            return value.strip()
+    return ""

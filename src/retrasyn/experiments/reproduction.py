@@ -1,0 +1,85 @@
+"""From the name of a table or figure to its files, running only what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from retrasyn.experiments import figures, tables
+from retrasyn.experiments.cells import Cell, Results, Timing, Timings
+from retrasyn.experiments.folder import Folder
+from retrasyn.experiments.runner import Told, load, run_cells, run_timings, tasks_for
+from retrasyn.experiments.sources import DataSet, Source
+from retrasyn.experiments.studies import ALL_DATA, Scope, Study, cells_of, timings_of
+from retrasyn.simulation.checkpoint import fingerprint
+
+
+@dataclass(slots=True)
+class Reproduction:
+    """Some studies on some data, in one folder."""
+
+    studies: Sequence[Study]
+    sources: list[Source]
+    folder: Folder
+    scope: Scope
+    datasets: list[DataSet] = field(default_factory=list)
+
+    def prepare(self, told: Callable[[str], None]) -> None:
+        """Make what must be made, read everything once, and see that it is what it was."""
+        figures.load_matplotlib()
+        for source in self.sources:
+            if source.generated and not source.file.exists():
+                told(f"generating: {source.title}")
+                source.make()
+            told(f"reading: {source.title}")
+            real = load(source)
+            self.folder.claim(source.name, fingerprint(real))
+            self.datasets.append(DataSet.of(source, real))
+
+    def cells(self, study: Study) -> list[Cell]:
+        """Return the utility runs of a study."""
+        return cells_of(study, self._names(study), self.scope)
+
+    def timings(self, study: Study) -> list[Timing]:
+        """Return the runs of a study that need a stopwatch."""
+        return timings_of(study, self._names(study), self.scope)
+
+    def run(self, *, jobs: int, told: Told) -> None:
+        """Run what is missing."""
+        cells = [cell for study in self.studies for cell in self.cells(study)]
+        tasks = tasks_for(cells, self.folder.cells.load(), self.sources)
+        run_cells(tasks, self.folder.cells, jobs=jobs, told=told)
+        done = self.folder.timings.load()
+        timings = dict.fromkeys(timing for study in self.studies for timing in self.timings(study))
+        missing = [timing for timing in timings if timing not in done]
+        if missing:
+            self.folder.note_machine()
+            run_timings(missing, self.folder.timings, self.sources, told=told)
+
+    def write(self) -> list[Path]:
+        """Write the tables and plots of every study; return the files."""
+        if self.folder.cells.path.exists():
+            self.folder.cells.sort()
+        if self.folder.timings.path.exists():
+            self.folder.timings.sort()
+        all_cells, all_timings = self.folder.cells.load(), self.folder.timings.load()
+        written: list[Path] = []
+        for study in self.studies:
+            cells, timings = set(self.cells(study)), set(self.timings(study))
+            results = Results({key: row for key, row in all_cells.items() if key in cells})
+            seconds = Timings({key: row for key, row in all_timings.items() if key in timings})
+            datasets = [one for one in self.datasets if one.name in self._names(study)]
+            lines = [f"# {study.title}", tables.TABLES[study.name](results, seconds, datasets)]
+            if timings:
+                lines.append(f"Times were taken on: {self.folder.machine}.")
+            written.append(self.folder.write(study.name, lines))
+            if study.has_figure:
+                figure = figures.FIGURES[study.name](results, seconds, datasets)
+                written += figures.save(figure, self.folder.path / study.name)
+        return written
+
+    def _names(self, study: Study) -> list[str]:
+        """Return the data sets a study runs on: those it is about, or what stands in for them."""
+        names = [source.name for source in self.sources]
+        return [name for name in names if name in study.data or name not in ALL_DATA]

@@ -1,0 +1,165 @@
+"""Runs what has not been run yet, in several processes, and keeps every result at once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from retrasyn.data.trajectories import Trajectories
+from retrasyn.experiments.cells import Cell, Store, Timing
+from retrasyn.experiments.measuring import clock, measure
+from retrasyn.experiments.sources import Source
+
+Told = Callable[[str, int, int], None]
+"""Called with what was finished last, how many runs are done and how many there are."""
+Keep = Callable[["Task", list[dict[str, float]]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Cells that differ in nothing but their span: one run."""
+
+    source: Source
+    cells: tuple[Cell, ...]
+
+    @property
+    def label(self) -> str:
+        """A few words for the progress display."""
+        cell = self.cells[0]
+        reading = " as the authors run it" if cell.faithful else ""
+        return (
+            f"{cell.data} {cell.method}{reading}, epsilon {cell.epsilon:g}, w {cell.window}, "
+            f"K {cell.side}, seed {cell.seed}"
+        )
+
+
+def tasks_for(cells: Iterable[Cell], done: Iterable[Cell], sources: list[Source]) -> list[Task]:
+    """Group what is missing into runs: data set by data set, otherwise in the order given."""
+    missing = dict.fromkeys(cells)
+    for cell in done:
+        missing.pop(cell, None)
+    by_run: dict[Cell, list[Cell]] = {}
+    for cell in missing:
+        by_run.setdefault(cell.run, []).append(cell)
+    return [
+        Task(source, tuple(group))
+        for source in sources
+        for run, group in by_run.items()
+        if run.data == source.name
+    ]
+
+
+def run_cells(tasks: list[Task], store: Store[Cell], *, jobs: int, told: Told) -> None:
+    """Run all tasks and keep each as it finishes.
+
+    The first Ctrl-C lets the runs in hand finish, so that nothing done is lost.
+    """
+    done = 0
+
+    def keep(task: Task, rows: list[dict[str, float]]) -> None:
+        nonlocal done
+        for cell, row in zip(task.cells, rows, strict=True):
+            store.append(cell, row)
+        done += 1
+        told(task.label, done, len(tasks))
+
+    if jobs > 1 and len(tasks) > 1:
+        _run_in_processes(tasks, jobs, keep)
+        return
+    for task in tasks:
+        keep(task, work(task))
+
+
+def _run_in_processes(tasks: list[Task], jobs: int, keep: Keep) -> None:
+    """Keep `jobs` processes busy until all is done."""
+    with _threads_shared(jobs), _pool(jobs) as pool:
+        running: dict[Future[list[dict[str, float]]], Task] = {}
+        try:
+            for task in tasks:
+                running[pool.submit(work, task)] = task
+                if len(running) > jobs:  # one waits, so that no process ever does
+                    _keep_finished(running, keep)
+            while running:
+                _keep_finished(running, keep)
+        except KeyboardInterrupt:
+            hands = {future: task for future, task in running.items() if not future.cancel()}
+            while hands:
+                _keep_finished(hands, keep)
+            raise
+
+
+def _keep_finished(running: dict[Future[list[dict[str, float]]], Task], keep: Keep) -> None:
+    """Wait for a run to finish and keep it."""
+    finished, _ = wait(running, return_when=FIRST_COMPLETED)
+    for future in finished:
+        keep(running.pop(future), future.result())
+
+
+_loaded: dict[str, Trajectories] = {}  # the data set this process works on
+
+
+def work(task: Task) -> list[dict[str, float]]:
+    """Run one task."""
+    began = time.perf_counter()
+    rows = measure(load(task.source), task.cells)
+    rows[0]["seconds"] = time.perf_counter() - began
+    return rows
+
+
+def load(source: Source) -> Trajectories:
+    """Read a data set, unless it is the one read last."""
+    if source.name not in _loaded:
+        _loaded.clear()
+        _loaded[source.name] = source.read()
+    return _loaded[source.name]
+
+
+def run_timings(
+    timings: list[Timing], store: Store[Timing], sources: list[Source], *, told: Told
+) -> None:
+    """Run with a stopwatch, one after the other and alone on the machine."""
+    by_name = {source.name: source for source in sources}
+    for done, timing in enumerate(timings, start=1):
+        store.append(timing, clock(load(by_name[timing.data]), timing))
+        label = f"{timing.data} {timing.method}, K {timing.side}, {timing.share:.0%} of the users"
+        told(f"stopwatch: {label}", done, len(timings))
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin)
+
+
+def _begin() -> None:
+    """Leave Ctrl-C to the parent, and end when the parent does, however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextmanager
+def _threads_shared(jobs: int) -> Iterator[None]:
+    """Give every process its share of the cores; results do not depend on it."""
+    name = "NUMBA_NUM_THREADS"
+    before = os.environ.get(name)
+    os.environ[name] = str(max((os.cpu_count() or 1) // jobs, 1))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
