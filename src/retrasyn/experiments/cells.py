@@ -84,13 +84,9 @@ class Table(Generic[Key]):
 
     def values(self, measure: str, **key: Any) -> list[float]:
         """Return a measure of every seed, in the order of the seeds."""
-        wanted = self.key_type(**key, seed=0)
+        wanted = self.key_type(**{**key, "seed": 0})
         rows = sorted((k.seed, row) for k, row in self.rows.items() if _alike(k, wanted))
         return [row[measure] for _, row in rows if measure in row]
-
-    def restricted_to(self, keys: set[Key]) -> dict[Key, Mapping[str, float]]:
-        """Return the rows of some keys."""
-        return {key: row for key, row in self.rows.items() if key in keys}
 
 
 class Results(Table[Cell]):
