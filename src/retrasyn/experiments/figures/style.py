@@ -1,0 +1,194 @@
+"""How plots look: colours for every eye, panels, legends, and files that are equal when redone.
+
+The only door to matplotlib. Colours are those of Okabe and Ito, which the colour-blind can tell
+apart; markers, dashes and hatches say the same again without colour.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+from retrasyn.data.writing_files import check_place, replacing
+from retrasyn.errors import MissingExtra
+from retrasyn.experiments.figures.slimming import slim
+from retrasyn.experiments.tables.markdown import seeds_text
+from retrasyn.experiments.tables.summary import METRIC, Summary
+from retrasyn.experiments.tables.utility import DIRECTION
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Parameters = ParamSpec("Parameters")
+
+STYLE = {
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "figure.facecolor": "white",
+    "font.family": ["DejaVu Sans", "sans-serif"],
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 10,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "hatch.linewidth": 0.7,
+    "legend.frameon": False,
+    "legend.handlelength": 2.6,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 5,
+    "svg.fonttype": "none",  # text stays text: small files that can be searched
+    "svg.hashsalt": "retrasyn",
+    "xtick.major.size": 0,  # the grid shows where they are
+    "ytick.major.size": 0,
+}
+DARK = "#444444"
+NARROWEST = 6.5  # inches, so that legend and note find room above and below one panel
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How one method is drawn, in lines and in bars."""
+
+    colour: str
+    marker: str
+    dash: str = "-"
+    hatch: str = ""
+    width: float = 1.5
+
+
+LOOKS = {
+    "lbd": Look("#E69F00", "v", "--", "//"),
+    "lba": Look("#CC79A7", "^", "--", "\\\\"),
+    "lpd": Look("#009E73", "<", "-.", ".."),
+    "lpa": Look("#777777", ">", "-.", "xx"),
+    "retrasyn-b": Look("#56B4E9", "s", "-", "||"),
+    "retrasyn-p": Look("#0072B2", "o", "-", "--"),
+    "steered": Look("#D55E00", "D", "-", "", 2.2),
+    "allupdate-b": Look("#E69F00", "v", "--", "//"),
+    "allupdate-p": Look("#CC79A7", "^", "--", "\\\\"),
+    "noeq-b": Look("#009E73", "<", "-.", ".."),
+    "noeq-p": Look("#777777", ">", "-.", "xx"),
+    "published": Look("#000000", "x", ":"),
+    "Adaptive": Look("#0072B2", "o", "-", "--"),
+    "Uniform": Look("#E69F00", "v", "-", "//"),
+    "Sample": Look("#009E73", "<", "-", ".."),
+    "Random": Look("#CC79A7", "^", "-", "xx"),
+}
+
+
+def load_matplotlib() -> Any:
+    """Return the plotting library, or say how to get it."""
+    try:
+        import matplotlib as mpl  # noqa: PLC0415 - only plots need it
+    except ImportError:
+        raise MissingExtra('matplotlib is not installed: pip install "retrasyn[report]"') from None
+    return mpl
+
+
+def drawn(draw: Callable[Parameters, Figure]) -> Callable[Parameters, Figure]:
+    """Draw in our style, whatever the style of the process is."""
+
+    @functools.wraps(draw)
+    def styled(*args: Parameters.args, **options: Parameters.kwargs) -> Figure:
+        with load_matplotlib().rc_context(STYLE):
+            return draw(*args, **options)
+
+    return styled
+
+
+def save(figure: Figure, path: Path) -> list[Path]:
+    """Write a plot as SVG and PNG beside each other; equal plots are equal files.
+
+    >>> save(figure, Path("out/table3"))  # doctest: +SKIP
+    [PosixPath('out/table3.svg'), PosixPath('out/table3.png')]
+    """
+    written = []
+    for kind, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
+        place = check_place(path.with_name(f"{path.name}.{kind}"))
+        with load_matplotlib().rc_context(STYLE), replacing(place) as temporary:
+            figure.savefig(temporary, format=kind, dpi=120, metadata=metadata)
+            if kind == "svg":
+                temporary.write_text(slim(temporary.read_text("utf-8")), "utf-8")
+        written.append(place)
+    return written
+
+
+def panels(
+    n_rows: int, n_columns: int, *, width: float = 2.85, height: float = 2.4
+) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure of equal panels, by rows; sizes in inches."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - only plots need it
+
+    size = max(n_columns * width, NARROWEST), max(n_rows, 1) * height + 0.7
+    figure = Figure(figsize=size, layout="constrained")
+    if not n_rows:
+        return figure, []
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False).tolist()
+
+
+def label(axes: Axes, *, title: str, across: str, up: str) -> None:
+    """Name a panel and its axes."""
+    axes.set_title("\n".join(textwrap.wrap(title, 30)))
+    axes.set_xlabel(across)
+    axes.set_ylabel(up)
+    if not axes.has_data():
+        axes.text(0.5, 0.5, "not computed yet", ha="center", transform=axes.transAxes, color=DARK)
+
+
+def axis_title(metric: str) -> str:
+    """Return a metric's title and the direction of better, on two lines."""
+    return f"{METRIC[metric].title}\n({DIRECTION[METRIC[metric].better]})"
+
+
+def line(
+    axes: Axes, name: str, x: list[float], figures: list[Summary | None], *, what: str = ""
+) -> None:
+    """Draw means as a line with the spread over seeds; what is not known is left out."""
+    known = [(a, figure) for a, figure in zip(x, figures, strict=True) if figure is not None]
+    if not known:
+        return
+    look = LOOKS[name]
+    above = 3 if name == "steered" else 2
+    axes.plot(
+        [a for a, _ in known],
+        [figure.mean for _, figure in known],
+        label=name + what,
+        color=look.colour,
+        marker=look.marker,
+        linestyle=look.dash,
+        linewidth=look.width,
+        zorder=above,
+    )
+    # One stroke with gaps for all error bars: matplotlib's own would be an element each.
+    ends = [(a, figure.mean, figure.spread or 0.0) for a, figure in known]
+    across = [value for a, *_ in ends for value in (a, a, math.nan)]
+    up = [value for _, y, half in ends for value in (y - half, y + half, math.nan)]
+    axes.plot(across, up, color=look.colour, linewidth=1.0, zorder=above)
+
+
+def legend(figure: Figure, rows: Iterable[Iterable[Axes]]) -> None:
+    """Put one legend above all panels, every name once."""
+    entries: dict[str, Any] = {}
+    for row in rows:
+        for axes in row:
+            for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
+                entries.setdefault(name, handle)
+    names = sorted(entries, key=lambda name: "published" in name)
+    if names:
+        handles = [entries[name] for name in names]
+        figure.legend(handles, names, loc="outside upper center", ncols=8)
+
+
+def note(figure: Figure, text: str, summaries: Iterable[Summary | None]) -> None:
+    """Say below all panels what the bars mean and how many seeds there are."""
+    figure.supxlabel(f"{text}{seeds_text(summaries)}.", fontsize=9, color=DARK)

@@ -1,0 +1,161 @@
+"""Table III: the utility of every method under every budget, and its headline at epsilon 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from retrasyn.experiments.cells import Cell, Results, Timings
+from retrasyn.experiments.published import Source, published
+from retrasyn.experiments.tables.lines import GROUPS, Line
+from retrasyn.experiments.tables.markdown import Entry, entry_text, heading, seeds_text, table
+from retrasyn.experiments.tables.summary import METRIC, Book, Summary, merit
+from retrasyn.metrics.suite import METRICS, Metric
+
+if TYPE_CHECKING:
+    from retrasyn.experiments.sources import DataSet
+
+DIRECTION = {"smaller": "smaller is better", "larger": "larger is better", "one": "1 is best"}
+HEADLINE = (*(metric.key for metric in METRICS[:8]), "stream_ratio")
+CAPTION = (
+    "Mean ± sample standard deviation over {seeds}; in brackets the published figure, which the "
+    "paper took for RetraSyn as the best of three allocations in each cell. Bold: the best mean "
+    "of a column among methods that keep the guarantee."
+)
+
+
+def table3(results: Results, timings: Timings, datasets: Sequence[DataSet]) -> str:
+    """Return the headline, then one block per data set with one table per metric."""
+    book = Book(results)
+    parts = [headline(results, timings, datasets)]
+    for dataset in datasets:
+        epsilons = book.steps("epsilon", dataset.name)
+        lines = known_lines(book, dataset.name, epsilons)
+        figures = {
+            metric.key: read_entries(book, lines, metric.key, dataset.name, epsilon=epsilons)
+            for metric in METRICS
+        }
+        parts += [heading(dataset), CAPTION.format(seeds=seeds_text(_ours(figures.values())))]
+        heads = ["method", *(f"ε = {epsilon:g}" for epsilon in epsilons)]
+        for metric in METRICS:
+            parts += [f"### {named(metric)}", _grouped(heads, lines, figures[metric.key])]
+    return "\n\n".join(parts) + "\n"
+
+
+def headline(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> str:
+    """Return one table per data set at epsilon 1: methods in rows, metrics in columns."""
+    book = Book(results)
+    parts = []
+    for dataset in datasets:
+        lines = known_lines(book, dataset.name, [1.0])
+        columns = [
+            [row[0] for row in read_entries(book, lines, metric, dataset.name, epsilon=[1.0])]
+            for metric in HEADLINE
+        ]
+        entries = [list(row) for row in zip(*columns, strict=True)]
+        heads = ["method", *(f"{METRIC[key].title} {_arrow(METRIC[key])}" for key in HEADLINE)]
+        seeds = seeds_text(_ours([entries]))
+        caption = (
+            f"ε = 1, w = 20, K = 6, φ = 20; mean ± sample standard deviation over {seeds}. "
+            "↓ smaller is better, ↑ larger is better, 1 is the best stream ratio. Bold: the best "
+            "of a column among methods that keep the guarantee."
+        )
+        rows = _headline_rows(lines, entries, dataset.name)
+        parts += [heading(dataset, ", ε = 1"), caption, table(heads, rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def known_lines(book: Book[Cell], data: str, epsilons: Iterable[float]) -> dict[Line, str]:
+    """Return the rows of which anything was computed, each with its group."""
+    return {
+        line: group
+        for group, lines in GROUPS.items()
+        for line in lines
+        if any(
+            line.read(book, METRICS[0].key, data=data, epsilon=epsilon) is not None
+            for epsilon in epsilons
+        )
+    }
+
+
+def read_entries(
+    book: Book[Cell], lines: Iterable[Line], metric: str, data: str, **sweep: Sequence[Any]
+) -> list[list[Entry]]:
+    """Return the figures of some rows over the values of one field, the best of each marked."""
+    ((field, values),) = sweep.items()
+    rows = list(lines)
+    columns = []
+    for value in values:
+        key = {"data": data, field: value}
+        ours = [line.read(book, metric, **key) for line in rows]
+        epsilon = value if field == "epsilon" else 1.0
+        theirs = [_published(line, metric, data, epsilon) for line in rows]
+        best = best_mean(METRIC[metric], zip(rows, ours, strict=True))
+        columns.append(
+            [
+                Entry(mine, paper, mine is not None and line.in_contest and mine.mean == best)
+                for line, mine, paper in zip(rows, ours, theirs, strict=True)
+            ]
+        )
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def best_mean(metric: Metric, rows: Iterable[tuple[Line, Summary | None]]) -> float | None:
+    """Return the best mean of the rows that are in the contest."""
+    means = [figure.mean for line, figure in rows if figure is not None and line.in_contest]
+    return max(means, key=lambda mean: merit(metric, mean), default=None)
+
+
+def named(metric: Metric) -> str:
+    """Return a metric's title with the direction of better.
+
+    >>> named(METRIC["density_error"])
+    'Density error (smaller is better)'
+    """
+    return f"{metric.title} ({DIRECTION[metric.better]})"
+
+
+def _grouped(heads: list[str], lines: dict[Line, str], entries: list[list[Entry]]) -> str:
+    """Return a table in which each group of rows is announced."""
+    rows, last = [], ""
+    for (line, group), row in zip(lines.items(), entries, strict=True):
+        if group != last:
+            rows.append([f"*{group}*", *[""] * len(row)])
+            last = group
+        rows.append([line.title, *map(entry_text, row)])
+    return table(heads, rows)
+
+
+def _headline_rows(
+    lines: dict[Line, str], entries: list[list[Entry]], data: str
+) -> Iterable[list[str]]:
+    """Yield every row, and below it what the paper and the authors' program say of it."""
+    last = ""
+    for (line, group), row in zip(lines.items(), entries, strict=True):
+        if group != last:
+            yield [f"*{group}*", *[""] * len(row)]
+            last = group
+        yield [line.title, *(entry_text(Entry(entry.ours, None, entry.best), 3) for entry in row)]
+        if line.faithful or len(line.methods) > 1 or group.startswith("LDP-IDS,"):
+            yield from _theirs(line, data, "paper", "published")
+        if line.faithful:
+            yield from _theirs(line, data, "authors", "the authors' program")
+
+
+def _theirs(line: Line, data: str, source: Source, title: str) -> Iterable[list[str]]:
+    figures = [published(key, data=data, method=line.paper, source=source) for key in HEADLINE]
+    if any(figure is not None for figure in figures):
+        texts = ["" if figure is None else f"*{figure:.3f}*" for figure in figures]
+        yield [f"— *{line.paper}, {title}*", *texts]
+
+
+def _published(line: Line, metric: str, data: str, epsilon: float) -> float | None:
+    return published(metric, data=data, method=line.paper, epsilon=epsilon) if line.paper else None
+
+
+def _arrow(metric: Metric) -> str:
+    return {"smaller": "↓", "larger": "↑", "one": ""}[metric.better]
+
+
+def _ours(tables: Iterable[list[list[Entry]]]) -> Iterable[Summary | None]:
+    return (entry.ours for entries in tables for row in entries for entry in row)
