@@ -11,8 +11,9 @@ from retrasyn.data.trajectories import Trajectories
 from retrasyn.space import Box
 
 CITY_BOX = Box(0.0, 0.0, 10.0, 10.0)
+DAY = 120
+"""Timestamps from one morning to the next."""
 _CROSSINGS = 400
-_DAY = 120  # timestamps from one morning to the next
 _SPEED = 0.06
 _TRIPS = 2  # per user, on average
 
@@ -36,6 +37,33 @@ def demo_city(
     n_trips = _TRIPS * n_users
     n_first = n_trips // 10 + 1
     n_new = -(-(n_trips - n_first) // max(n_timestamps - 1, 1))
+    return drive_through_city(
+        n_first=n_first,
+        n_new=n_new,
+        n_users=n_users,
+        n_timestamps=n_timestamps,
+        day=DAY,
+        reroute=reroute,
+        seed=seed,
+    )
+
+
+def drive_through_city(
+    *,
+    n_first: int,
+    n_new: int,
+    n_users: int,
+    n_timestamps: int,
+    day: int | None,
+    reroute: int | None = None,
+    seed: int = 0,
+) -> Trajectories:
+    """Return trips through the city of the demo: with a rush hour every `day`, or none at all.
+
+    >>> trips = drive_through_city(n_first=5, n_new=1, n_users=9, n_timestamps=11, day=None)
+    >>> trips.n_streams
+    15
+    """
     network = city_network(_CROSSINGS)
     trips = generate(
         network,
@@ -43,7 +71,7 @@ def demo_city(
         n_new=n_new,
         n_steps=n_timestamps,
         speed=_SPEED,
-        rhythm=_DAY,
+        rhythm=day,
         reroute=reroute,
         seed=seed,
     )

@@ -1,0 +1,306 @@
+"""What can be had with so many users: everything `retrasyn plan` says."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from retrasyn.curator import MAX_EPSILON, MAX_WINDOW, check_window, micro_nats
+from retrasyn.errors import SettingError
+from retrasyn.planning.cities import N_TIMESTAMPS, City, built_in_cities
+from retrasyn.planning.detail import fine_map, lost_detail
+from retrasyn.planning.lifetime import Total, totals
+from retrasyn.planning.noise import Noise, expected_noise
+from retrasyn.planning.trial import Trial, run_trial
+from retrasyn.simulation.city import CITY_BOX
+from retrasyn.simulation.plan import Plan
+from retrasyn.space import Grid, StateSpace
+
+SIDES = (2, 3, 4, 6, 8, 10, 12, 16, 20, 24)
+"""Sides K that are planned for."""
+SIMULATED = (2, 4, 6, 10, 24)
+"""Those that are simulated; errors between them are interpolated."""
+MAX_USERS = 10_000_000_000
+Progress = Callable[[int, int], None]
+"""Called with (timestamps done, timestamps in all); may raise to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """An error to expect, and what it is in a city at rest and in one with rush hours."""
+
+    expected: float
+    at_rest: float
+    rush_hours: float
+
+    @classmethod
+    def of(cls, errors: Sequence[float]) -> Prospect:
+        """Expect the mean of both."""
+        return cls(sum(errors) / len(errors), *errors)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What one grid would do."""
+
+    side: int
+    cell_share: float  # mean share of the people in a cell
+    cell_error: float  # standard error of it, from one timestamp
+    density: Prospect | None = None
+    transition: Prospect | None = None
+    lost_detail: float | None = None
+
+    @property
+    def total(self) -> float:
+        """Return the error of the map, seen on the finest grid."""
+        if self.density is None or self.lost_detail is None:
+            return math.nan
+        return self.density.expected + self.lost_detail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What would be different with other means, on the recommended grid."""
+
+    what: str
+    n_users: int
+    epsilon: float
+    window: int
+    worth: float  # times as many users as now would be as good
+    density: Prospect | None = None
+    transition: Prospect | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """Everything that is expected."""
+
+    method: str
+    n_users: int
+    epsilon: float
+    window: int
+    gap: int
+    noise: Noise
+    rows: tuple[Row, ...]
+    changes: tuple[Change, ...]
+    lifetime: tuple[Total, ...]
+    n_timestamps: int
+    recommended: int | None = None  # side K
+    simulated_reports: float | None = None  # per timestamp, those about ages or presence included
+    n_simulated: float | None = None  # people at a time in the simulation
+
+    def row(self, side: int) -> Row:
+        """Return the row of one grid."""
+        return next(row for row in self.rows if row.side == side)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything by name, ready for JSON; None for what is unknown or infinite."""
+        found: dict[str, Any] = _finite(dataclasses.asdict(self))
+        for row, values in zip(self.rows, found["rows"], strict=True):
+            values["total"] = None if math.isnan(row.total) else row.total
+        return found
+
+
+def forecast(
+    n_users: int,
+    method: str | None = None,
+    *,
+    epsilon: float = 1.0,
+    window: int = 20,
+    period: int = 600_000_000,
+    seed: int = 0,
+    simulates: bool = True,
+    n_timestamps: int = N_TIMESTAMPS,
+    progress: Progress | None = None,
+) -> Forecast:
+    """Return what to expect with `n_users` people who are active at a time.
+
+    Args:
+        n_users: People active at a time, on average; not those who ever take part.
+        method: A private row of `METHODS`; steered if none is given.
+        epsilon: Privacy budget over any window.
+        window: Length w of the protected window, in timestamps.
+        period: Microseconds between two timestamps, for what privacy adds up to.
+        seed: Other cities and other noise.
+        simulates: Whether errors are predicted; else only what closed forms say.
+        n_timestamps: Length of the simulated stream.
+        progress: Told how far the simulation is.
+
+    >>> closed = forecast(2_100, simulates=False)
+    >>> round(closed.noise.n_reports), closed.lifetime[0].epsilon
+    (90, 7.0)
+    """
+    plan = Plan.of(method)
+    _check(plan, n_users, seed)
+    budget, gap = micro_nats(epsilon), plan.reading.gap(check_window(window))
+    noise = expected_noise(plan.method, n_users=n_users, epsilon=budget, gap=gap)
+    means = _Means(plan, n_users, epsilon, window)
+    shown = Forecast(
+        method=plan.method.name,
+        n_users=n_users,
+        epsilon=epsilon,
+        window=window,
+        gap=gap,
+        noise=noise,
+        rows=tuple(_closed_row(plan, noise, side) for side in SIDES),
+        changes=tuple(_changes(means, noise)),
+        lifetime=tuple(totals(period=period, epsilon=epsilon, gap=gap)),
+        n_timestamps=n_timestamps,
+    )
+    if not simulates:
+        return shown
+    trials = _Trials(
+        built_in_cities(n_timestamps=n_timestamps, seed=seed),
+        seed=seed,
+        n_steps=2 * n_timestamps * (len(SIMULATED) + len(shown.changes)),
+        progress=progress or (lambda *_: None),
+    )
+    found = {side: trials.run(means, side) for side in SIMULATED}
+    rows = tuple(_with_errors(row, found, trials.cities) for row in shown.rows)
+    recommended = min(rows, key=lambda row: row.total).side
+    return dataclasses.replace(
+        shown,
+        rows=rows,
+        changes=tuple(_changed(change, means, trials, recommended) for change in shown.changes),
+        recommended=recommended,
+        simulated_reports=float(np.mean([trial.n_reports for trial in found[SIMULATED[0]]])),
+        n_simulated=float(np.mean([city.of_size(n_users).n_active for city in trials.cities])),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Means:
+    """What a planner can change."""
+
+    plan: Plan
+    n_users: int
+    epsilon: float
+    window: int
+
+
+@dataclass(slots=True)
+class _Trials:
+    """Runs both cities, counting timestamps."""
+
+    cities: list[City]
+    seed: int
+    n_steps: int
+    progress: Progress
+    n_done: int = 0
+
+    def run(self, means: _Means, side: int) -> list[Trial]:
+        """Return what happens in each city."""
+        return [
+            run_trial(
+                city.of_size(means.n_users),
+                means.plan,
+                side=side,
+                epsilon=means.epsilon,
+                window=means.window,
+                seed=self.seed,
+                tick=self._tick,
+            )
+            for city in self.cities
+        ]
+
+    def _tick(self) -> None:
+        self.n_done += 1
+        self.progress(self.n_done, self.n_steps)
+
+
+def _check(plan: Plan, n_users: int, seed: int) -> None:
+    """Refuse what cannot be planned."""
+    if not plan.method.division.private:
+        raise SettingError(
+            f"{plan.method.name} is not private, so there is nothing to plan; use another method"
+        )
+    if not 1 <= n_users <= MAX_USERS:
+        raise SettingError(
+            f"users={n_users} must be 1 to {MAX_USERS:,}: the people active at a time"
+        )
+    if seed < 0:
+        raise SettingError(f"seed={seed} must be a whole number from 0 on")
+
+
+def _closed_row(plan: Plan, noise: Noise, side: int) -> Row:
+    """Return what is known of a grid without simulating."""
+    states = StateSpace(Grid(CITY_BOX, side), endpoints=plan.method.endpoints)
+    return Row(side=side, cell_share=side**-2, cell_error=noise.cell_error(states))
+
+
+def _changes(means: _Means, noise: Noise) -> Iterator[Change]:
+    """List what doubling each of the means would be worth, where it can be doubled."""
+    now = dataclasses.replace
+    doubled = {
+        "twice the users": now(means, n_users=2 * means.n_users),
+        "twice epsilon": now(means, epsilon=2 * means.epsilon),
+        "twice the window": now(means, window=2 * means.window),
+    }
+    for what, other in doubled.items():
+        if other.epsilon > MAX_EPSILON or other.window > MAX_WINDOW:
+            continue
+        gap = means.plan.reading.gap(other.window)
+        after = expected_noise(
+            means.plan.method, n_users=other.n_users, epsilon=micro_nats(other.epsilon), gap=gap
+        )
+        yield Change(
+            what=what,
+            n_users=other.n_users,
+            epsilon=other.epsilon,
+            window=other.window,
+            worth=after.worth(noise),
+        )
+
+
+def _with_errors(row: Row, found: dict[int, list[Trial]], cities: list[City]) -> Row:
+    """Return a row with the errors of the simulations around it."""
+    lost = [lost_detail(fine_map(city.trips), row.side) for city in cities]
+    return dataclasses.replace(
+        row,
+        density=_between(row.side, found, lambda trial: trial.density_error),
+        transition=_between(row.side, found, lambda trial: trial.transition_error),
+        lost_detail=sum(lost) / len(lost),
+    )
+
+
+def _between(side: int, found: dict[int, list[Trial]], error: Callable[[Trial], float]) -> Prospect:
+    """Interpolate an error between simulated sides, on logarithmic scales, in each city."""
+    sides = np.log(list(found))
+    by_city = zip(*found.values(), strict=True)
+    return Prospect.of(
+        [
+            float(np.exp(np.interp(np.log(side), sides, _logarithms(map(error, trials)))))
+            for trials in by_city
+        ]
+    )
+
+
+def _logarithms(errors: Any) -> Any:
+    return np.log(np.maximum(list(errors), 1e-9))
+
+
+def _changed(change: Change, means: _Means, trials: _Trials, side: int) -> Change:
+    """Return a change with the errors it would lead to."""
+    other = _Means(means.plan, change.n_users, change.epsilon, change.window)
+    found = trials.run(other, side)
+    return dataclasses.replace(
+        change,
+        density=Prospect.of([trial.density_error for trial in found]),
+        transition=Prospect.of([trial.transition_error for trial in found]),
+    )
+
+
+def _finite(value: Any) -> Any:
+    """Replace what JSON has no word for."""
+    if isinstance(value, dict):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
