@@ -11,8 +11,10 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
+from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 Box: TypeAlias = tuple[float, float, float, float]  # x0, y0, x1, y1
@@ -313,6 +315,122 @@ def worst_window(reports: list[tuple[int, int]], span: int) -> int:
                 total += micronats
         worst = max(worst, total)
     return worst
+
+
+# LDP-IDS: probe, then publish or wait (Ren et al., SIGMOD 2022), on transition states.
+#
+# Shares are of the whole: of epsilon (everybody reports with a part of it) or of the users with a
+# state (a part of them reports with all of it). Half is for probes, half for publications, in any
+# `gap` timestamps. Where their paper is silent or assumes a fixed population:
+#  1. The first publication is unconditional: there is no release to compare with.
+#  2. Absorption may absorb every timestamp since the first, empty ones too, at most `gap` parts.
+#  3. Whoever was asked is spent: a publication that nobody answered, or without any mass, counts.
+#     One that would buy nothing, neither a user nor a micro-nat, is not asked for.
+#  4. The estimate's variance is averaged over the states, whose frequencies sum to 1: Eq. 3 plus
+#     1 / (n n_states).
+
+
+@dataclass(frozen=True, slots=True)
+class NaivePublications:
+    """What a publisher remembers: the last release, and the share of each publication by time."""
+
+    released: list[float] | None
+    shares: dict[int, Fraction]
+
+
+def probe_share(gap: int) -> Fraction:
+    """Return the share of the whole that each probe M1 takes."""
+    return Fraction(1, 2 * gap)
+
+
+def distribution_share(published: dict[int, Fraction], t: int, gap: int) -> Fraction:
+    """Return what a publication may use at t: half of what the window left of the half (LBD)."""
+    left = Fraction(1, 2)
+    for earlier in range(t - gap + 1, t):
+        left -= published.get(earlier, Fraction(0))
+    return left / 2
+
+
+def absorption_share(published: dict[int, Fraction], t: int, gap: int, first_t: int) -> Fraction:
+    """Return what a publication may use at t: its part and those skipped before it (LBA).
+
+    A publication of k parts took k - 1 that were not its own and repays them: as many timestamps
+    after it have none.
+    """
+    part = Fraction(1, 2 * gap)
+    first_of_its_own = first_t
+    if published:
+        last = max(published)
+        n_parts = published[last] / part
+        n_nullified = n_parts - 1
+        first_of_its_own = last + int(n_nullified) + 1
+    n_own = max(t - first_of_its_own + 1, 0)
+    return min(n_own, gap) * part
+
+
+def dissimilarity(probed: list[float], released: list[float], epsilon: float, n: int) -> float:
+    """Return dis: the mean squared distance of truth and last release, estimated without bias."""
+    n_states = len(probed)
+    distance = 0.0
+    for new, old in zip(probed, released, strict=True):
+        distance += (new - old) ** 2
+    variance = oue_variance(epsilon, n) + 1 / (n * n_states)
+    return distance / n_states - variance
+
+
+def what_a_share_buys(
+    share: Fraction, epsilon: int, n_users: int, divides: Literal["budget", "users"]
+) -> tuple[int, int]:
+    """Return (micro-nats of each report, how many report)."""
+    if divides == "budget":
+        return math.floor(epsilon * share), n_users
+    return epsilon, math.floor(n_users * share)
+
+
+def probe_then_publish(
+    memory: NaivePublications,
+    t: int,
+    n_users: int,
+    *,
+    first_t: int,
+    epsilon: int,
+    gap: int,
+    schedule: Literal["distribution", "absorption"],
+    divides: Literal["budget", "users"],
+    collect: Callable[[str, int, int], tuple[list[float], int]],
+) -> tuple[NaivePublications, list[Fraction]]:
+    """Return the memory after one timestamp and the shares asked for, the probe's first.
+
+    `collect(lane, epsilon, n)` asks n users with epsilon micro-nats each, to "probe" or to
+    "publish": the estimate, and how many answered.
+    """
+    asked = [probe_share(gap)]
+    epsilon_probe, n_probe = what_a_share_buys(asked[0], epsilon, n_users, divides)
+    probed: list[float] = []
+    n_answers = 0
+    if n_probe > 0 and epsilon_probe > 0:
+        probed, n_answers = collect("probe", epsilon_probe, n_probe)
+    if schedule == "distribution":
+        share = distribution_share(memory.shares, t, gap)
+    else:
+        share = absorption_share(memory.shares, t, gap, first_t)
+    epsilon_publication, n_publication = what_a_share_buys(share, epsilon, n_users, divides)
+    if n_publication == 0 or epsilon_publication == 0 or share == 0:
+        return memory, asked
+    if memory.released is not None:
+        if n_answers == 0:
+            return memory, asked
+        publication_error = oue_variance(epsilon_publication / MICRO, n_publication)
+        distance = dissimilarity(probed, memory.released, epsilon_probe / MICRO, n_answers)
+        if distance <= publication_error:
+            return memory, asked
+    asked.append(share)
+    estimated, n_answers = collect("publish", epsilon_publication, n_publication)
+    released = replace_all(estimated) if n_answers > 0 else None
+    return NaivePublications(
+        released=memory.released if released is None else released,
+        shares={**memory.shares, t: share},
+    ), asked
 
 
 # Synthesis (Sec. III-D).

@@ -1,5 +1,9 @@
-"""Phase slots: everyone once per window, roles for life, and nothing looked at but presence."""
+"""Phase slots: everyone once per window, roles for life, and nothing looked at but presence.
 
+And what a share is of: of the available users, or of everybody who has a state.
+"""
+
+import copy
 import itertools
 
 import numpy as np
@@ -11,7 +15,7 @@ from scipy import stats
 import naive
 from retrasyn.errors import SettingError
 from retrasyn.messages import ABSENT, ENTERING, MOVING, QUITTING, Ask, Question, Roster
-from retrasyn.privacy.division import Population
+from retrasyn.privacy.division import Budget, Population
 from retrasyn.privacy.selection import PhaseSlots, age_thresholds, can_answer
 
 EPSILON = 1_000_000
@@ -230,3 +234,64 @@ def test_the_order_of_the_roster_does_not_matter(order, t):
 def test_shares_that_leave_nobody_for_transitions_are_refused(shares):
     with pytest.raises(SettingError, match="leave somebody"):
         PhaseSlots(*shares)
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(1, 12))
+def test_a_share_of_everybody_counts_those_who_rest_but_never_asks_them(n, n_resting, n_parts):
+    who, division = roster(n), Population()
+    ledger = division.open_ledger(epsilon=EPSILON, gap=5)
+    resting = who.keys[: min(n_resting, n)]
+    ledger.charge(0, resting)
+    share = n_parts / 12
+    grants = {
+        of: division.grant(
+            Ask(share=share, of=of), t=1, roster=who, ledger=copy.deepcopy(ledger), seed=3
+        )
+        for of in ("everybody", "whole", "remaining")
+    }
+    left = n - resting.size
+    assert grants["everybody"].reporters.size == min(n * n_parts // 12, left)
+    assert grants["whole"].reporters.size == left * n_parts // 12
+    assert grants["remaining"].reporters.size == left * n_parts // 12
+    for grant in grants.values():
+        assert not set(grant.reporters.tolist()) & set(resting.tolist())
+
+
+@pytest.mark.parametrize(("of", "second"), [("everybody", 500_000), ("remaining", 250_000)])
+def test_a_share_of_everybody_is_of_all_epsilon_where_that_is_divided(of, second):
+    division = Budget()
+    ledger = division.open_ledger(epsilon=EPSILON, gap=5)
+    asks = [Ask(share=0.5, of=of)] * 3
+    spends = [
+        division.grant(ask, t=t, roster=roster(7), ledger=ledger, seed=0).epsilon
+        for t, ask in enumerate(asks)
+    ]
+    assert spends[:2] == [500_000, second]
+    assert spends[2] == (0 if of == "everybody" else 125_000)
+    assert sum(spends) <= EPSILON
+
+
+def test_two_draws_of_a_timestamp_never_name_the_same_user_and_are_both_fair():
+    times = np.zeros((2, 20))
+    for seed in range(3000):
+        division = Population()
+        ledger = division.open_ledger(epsilon=EPSILON, gap=5)
+        for which in (0, 1):
+            ask = Ask(share=0.25, of="everybody")
+            grant = division.grant(ask, t=2, roster=roster(20), ledger=ledger, seed=seed)
+            assert grant.reporters.size == 5
+            times[which, grant.reporters] += 1
+    assert (times.sum(axis=0) <= 3000).all()
+    for which in (0, 1):
+        assert stats.chisquare(times[which]).pvalue > LEVEL
+
+
+def test_nobody_available_is_nobody_asked():
+    division, who = Population(), roster(10)
+    ledger = division.open_ledger(epsilon=EPSILON, gap=3)
+    ledger.charge(0, who.keys)
+    ask = Ask(share=1.0, of="everybody")
+    grant = division.grant(ask, t=2, roster=who, ledger=ledger, seed=0)
+    assert grant.reporters.size == 0
+    assert grant.epsilon == 0
+    assert division.grant(ask, t=3, roster=who, ledger=ledger, seed=0).reporters.size == 10

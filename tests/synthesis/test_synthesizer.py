@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from retrasyn.mobility.model import MobilityModel
 from retrasyn.randomness.addresses import address
@@ -161,3 +162,44 @@ def test_immortal_streams_begin_once_and_never_end():
         synthesizer.step(streams, model, plan, t)
         numbers.append(streams.n)
     assert numbers == [0, 30, 30, 30]
+
+
+def moved_from(cell, released, lifecycle, n=9000):
+    """Return how many of n streams in a cell go to each cell in one step."""
+    model = MobilityModel.from_frequencies(released, STATES)
+    synthesizer = Synthesizer(GRID, 11)
+    streams = Streams(np.arange(n), np.full(n, cell, np.uint16), np.zeros(n, np.int64), n, n)
+    memory = LifecycleMemory(started=True)
+    plan = lifecycle.plan(model, memory, grid=GRID, reading=SAFE, length_scale=None, size=n)
+    synthesizer.step(streams, model, plan, 1)
+    return np.bincount(streams.living()[1], minlength=GRID.n_cells)
+
+
+def only_from_cell(origin, destination):
+    released = np.zeros(STATES.n_states)
+    released[STATES.moves(np.array([origin]), np.array([destination]))] = 0.5
+    released[STATES.quits(0)] = 0.25
+    released[STATES.enters(3)] = 0.25
+    return released
+
+
+@pytest.mark.parametrize("cell", [0, 1, 9])  # a corner, where people only quit; an edge; inside
+def test_a_wandering_stream_leaves_an_unknown_cell_to_any_neighbour(cell):
+    counts = moved_from(cell, only_from_cell(6, 7), Immortal(wanders=True))
+    neighbours = GRID.neighbours(cell)
+    assert counts.sum() == counts[neighbours].sum() == 9000
+    assert stats.chisquare(counts[neighbours]).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("cell", [0, 1, 9])
+def test_without_wandering_it_stays(cell):
+    assert moved_from(cell, only_from_cell(6, 7), Immortal())[cell] == 9000
+
+
+def test_a_wandering_stream_follows_the_moves_that_are_known():
+    assert moved_from(6, only_from_cell(6, 7), Immortal(wanders=True))[7] == 9000
+
+
+def test_before_any_release_everybody_wanders():
+    counts = moved_from(9, None, Immortal(wanders=True))
+    assert stats.chisquare(counts[GRID.neighbours(9)]).pvalue > 1e-6

@@ -18,6 +18,7 @@ from retrasyn.mechanisms.schedules import HALF, Publication, Schedule
 from retrasyn.messages import Ask, Estimate, Outcome
 from retrasyn.mobility.updating import normalised
 from retrasyn.oracles.oue import OUE
+from retrasyn.privacy.selection import n_users_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,25 +75,25 @@ class ProbeThenPublish:
         """Probe; publish if the last release is further off than a new one would be.
 
         Before anything was released there is nothing to be near to: then a publication is made
-        whatever the probe says.
+        whatever the probe says. A publication counts as soon as it is asked for: who was asked
+        has spent, whether or not an estimate came of it.
         """
         memory: PublicationMemory = view.memory
         previous = memory.released
         stands = Outcome(released=previous, n_significant=0, fresh=False)
         probe = yield Ask(share=HALF / view.gap, of="everybody", lane="probe")
         share = self.schedule.share(view.t, view.first_t, view.gap, memory.past)
-        if previous is not None and (
-            probe is None or dissimilarity(previous, probe) <= publication_error(view, share)
-        ):
+        error = publication_error(view, share)
+        if not np.isfinite(error):
             return stands
-        estimate = (yield Ask(share=share, of="everybody")) if share > 0 else None
+        if previous is not None and (probe is None or dissimilarity(previous, probe) <= error):
+            return stands
+        estimate = yield Ask(share=share, of="everybody")
         fresh = None if estimate is None else normalised(estimate)
-        if estimate is None or fresh is None:
-            return stands
         return Outcome(
-            released=fresh,
-            n_significant=fresh.size,
-            fresh=True,
+            released=previous if fresh is None else fresh,
+            n_significant=0 if fresh is None else fresh.size,
+            fresh=fresh is not None,
             memory=Publication(view.t, share),
         )
 
@@ -108,7 +109,10 @@ def dissimilarity(previous: npt.NDArray[np.float64], probe: Estimate) -> float:
 
 
 def publication_error(view: View, share: float) -> float:
-    """Return the variance of an estimate from a share of the resource (Eq. 3)."""
+    """Return the variance of an estimate from a share of the resource (Eq. 3).
+
+    A share that buys no report, or no epsilon, has an infinite one.
+    """
     epsilon = view.epsilon if view.splits_users else int(share * view.epsilon)
-    n = int(share * view.n_enrolled) if view.splits_users else view.n_enrolled
+    n = n_users_of(share, view.n_enrolled) if view.splits_users else view.n_enrolled
     return OUE(epsilon).variance(n) if epsilon > 0 and n > 0 else np.inf

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 HALF = 0.5
-_SLACK = 1e-9  # sums of shares are sums of floats
 
 
 @dataclass(frozen=True, slots=True)

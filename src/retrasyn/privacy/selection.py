@@ -29,6 +29,15 @@ class Selection(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
 
+def n_users_of(share: float, n: int) -> int:
+    """Return how many users a share of n is, rounded down.
+
+    >>> n_users_of(1 / 21, 42), n_users_of(0.29, 100), n_users_of(0.5, 1)
+    (2, 29, 0)
+    """
+    return int(share * n + 1e-9)  # 0.29 of 100 is 29, not 28.99...
+
+
 @dataclass(frozen=True, slots=True)
 class UniformDraw:
     """A share of the available users, each subset equally likely (Alg. 1, line 12)."""
@@ -47,7 +56,7 @@ class UniformDraw:
         del gap
         keys = roster.keys[available]
         whole = roster.keys.size if ask.of == "everybody" else keys.size
-        n_drawn = min(int(ask.share * whole + 1e-9), keys.size)  # 1/21 of 42 is 2, not 1.99...
+        n_drawn = min(n_users_of(ask.share, whole), keys.size)
         if n_drawn == 0:
             return keys[:0]
         words = words_at(np.uint64(address(seed, t, "draw")), roster.addresses[available])
