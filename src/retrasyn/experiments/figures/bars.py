@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from retrasyn.experiments.cells import Results, Timings
 from retrasyn.experiments.figures.style import (
     LOOKS,
+    MEANS,
     axis_title,
     drawn,
     label,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from retrasyn.experiments.sources import DataSet
 
-SPREAD = "Error bars: sample standard deviation over "
 SHORT = ("user", "model", "update", "synthesis", "total")
 
 
@@ -52,7 +52,7 @@ def table4(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> 
             label(axes, title=dataset.title, across="", up=axis_title(measure))
             seen += figures
     legend(figure, rows)
-    note(figure, SPREAD, seen)
+    note(figure, seen)
     return figure
 
 
@@ -84,7 +84,7 @@ def table5(_results: Results, timings: Timings, datasets: Sequence[DataSet]) -> 
         )
         seen += [value for row in series.values() for value in row]
     legend(figure, rows)
-    note(figure, "Means over ", seen)
+    note(figure, seen, known=MEANS)
     return figure
 
 
@@ -113,7 +113,7 @@ def allocation(results: Results, _timings: Timings, datasets: Sequence[DataSet])
                 if method
             ]
     legend(figure, rows)
-    note(figure, SPREAD, seen)
+    note(figure, seen)
     return figure
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from retrasyn.experiments.cells import Cell, Results, Timing, Timings
-from retrasyn.experiments.figures.bars import SPREAD, groups
+from retrasyn.experiments.figures.bars import groups
 from retrasyn.experiments.figures.style import (
     LOOKS,
+    MEANS,
     axis_title,
     drawn,
     label,
@@ -62,7 +63,7 @@ def grid(results: Results, timings: Timings, datasets: Sequence[DataSet]) -> Fig
         label(left, title=dataset.title, across="cells a side K", up=TIME)
         label(right, title=dataset.title, across="cells a side K", up=axis_title("density_error"))
     legend(figure, [*rows, *overlays])
-    note(figure, "Bars: time; lines: error. " + SPREAD, seen)
+    note(figure, seen, text="Bars: time; lines: error. ")
     return figure
 
 
@@ -85,7 +86,7 @@ def scale(_results: Results, timings: Timings, datasets: Sequence[DataSet]) -> F
         label(axes, title=dataset.title, across="% of the users", up=TIME)
         axes.set_ylim(bottom=0)
     legend(figure, rows)
-    note(figure, "Lines: least squares. Means over ", seen)
+    note(figure, seen, text="Lines: least squares. ", known=MEANS)
     return figure
 
 
@@ -104,7 +105,7 @@ def complexity(results: Results, timings: Timings, datasets: Sequence[DataSet]) 
             _draw_growth(axes, seconds, dataset, field, letter)
             label(axes, title=dataset.title, across=name, up=TIME)
     legend(figure, [row[:1] for row in rows])
-    note(figure, "Lines: least squares on logarithms. Means over ", seen)
+    note(figure, seen, text="Lines: least squares on logarithms. ", known=MEANS)
     return figure
 
 

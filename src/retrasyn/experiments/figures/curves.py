@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from retrasyn.experiments.sources import DataSet
 
-SPREAD = "Error bars: sample standard deviation over "
 PER_ROW = 4
 
 
@@ -42,7 +41,7 @@ def table3(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> 
         for measure, axes in zip(measures, places[len(measures) * k :], strict=False):
             _add_published(axes, measure, dataset.name)
     legend(figure, rows)
-    note(figure, SPREAD, seen)
+    note(figure, seen)
     return figure
 
 
@@ -51,7 +50,7 @@ def window(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> 
     """Draw one row of panels for each data set, the window across."""
     figure, rows, seen = _curves(results, datasets, WINDOW_MEASURES, "window", "window w")
     legend(figure, rows)
-    note(figure, SPREAD, seen)
+    note(figure, seen)
     return figure
 
 
@@ -64,7 +63,7 @@ def span(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> Fi
         axes.minorticks_off()
     _show_steps(Book(results), "span", datasets, rows)
     legend(figure, rows)
-    note(figure, SPREAD, seen)
+    note(figure, seen)
     return figure
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 from retrasyn.data.writing_files import check_place, replacing
 from retrasyn.errors import MissingExtra
 from retrasyn.experiments.figures.slimming import slim
-from retrasyn.experiments.tables.markdown import seeds_text
+from retrasyn.experiments.tables.markdown import spread_text
 from retrasyn.experiments.tables.summary import METRIC, Summary
 from retrasyn.experiments.tables.utility import DIRECTION
 
@@ -52,6 +52,8 @@ STYLE = {
     "ytick.major.size": 0,
 }
 DARK = "#444444"
+SPREAD = "Error bars: sample standard deviation over"
+MEANS = "Means over"
 NARROWEST = 6.5  # inches, so that legend and note find room above and below one panel
 
 
@@ -189,6 +191,8 @@ def legend(figure: Figure, rows: Iterable[Iterable[Axes]]) -> None:
         figure.legend(handles, names, loc="outside upper center", ncols=8)
 
 
-def note(figure: Figure, text: str, summaries: Iterable[Summary | None]) -> None:
+def note(
+    figure: Figure, summaries: Iterable[Summary | None], *, text: str = "", known: str = SPREAD
+) -> None:
     """Say below all panels what the bars mean and how many seeds there are."""
-    figure.supxlabel(f"{text}{seeds_text(summaries)}.", fontsize=9, color=DARK)
+    figure.supxlabel(f"{text}{spread_text(summaries, known)}.", fontsize=9, color=DARK)

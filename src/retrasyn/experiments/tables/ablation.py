@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from retrasyn.experiments.cells import Results, Timings
 from retrasyn.experiments.tables.lines import ABLATIONS
-from retrasyn.experiments.tables.markdown import entry_text, heading, seeds_text, table
+from retrasyn.experiments.tables.markdown import entry_text, heading, spread_text, table
 from retrasyn.experiments.tables.summary import METRIC, Book
 from retrasyn.experiments.tables.utility import CAPTION, HEADLINE, named, read_entries
 
@@ -28,10 +28,10 @@ def table4(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> 
             [named(METRIC[key]), *(entry_text(entry, 3) for entry in row)]
             for key, row in figures.items()
         ]
-        seeds = seeds_text(entry.ours for row in figures.values() for entry in row)
+        spread = spread_text(entry.ours for row in figures.values() for entry in row)
         parts += [
             heading(dataset),
-            "ε = 1. " + CAPTION.format(seeds=seeds).replace("a column", "a row"),
+            "ε = 1. " + CAPTION.format(spread=spread).replace("a column", "a row"),
             table(["metric", *(line.title for line in ABLATIONS)], rows),
         ]
     return "\n\n".join(parts) + "\n"

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from retrasyn.experiments.cells import Cell, Results, Timing, Timings
-from retrasyn.experiments.tables.lines import line
+from retrasyn.experiments.tables.lines import Line, line
 from retrasyn.experiments.tables.markdown import (
     entry_text,
     heading,
     milliseconds,
-    seeds_text,
+    spread_text,
     table,
 )
 from retrasyn.experiments.tables.summary import METRIC, Book, Summary
@@ -37,6 +37,7 @@ def allocation(results: Results, timings: Timings, datasets: Sequence[DataSet]) 
     for dataset in datasets:
         rows = [line(pair[0], f"({name})") for name, pair in STRATEGIES.items() if pair[0]]
         rows += [line(pair[1], f"({name})") for name, pair in STRATEGIES.items()]
+        rows.append(Line(title="steered", methods=("steered",), in_contest=False))
         columns = [
             [row[0] for row in read_entries(utility, rows, key, dataset.name, epsilon=[1.0])]
             for key in MEASURES
@@ -51,9 +52,9 @@ def allocation(results: Results, timings: Timings, datasets: Sequence[DataSet]) 
             ]
             for row, *entries in zip(rows, *columns, strict=True)
         ]
-        seeds = seeds_text(entry.ours for column in columns for entry in column)
+        spread = spread_text(entry.ours for column in columns for entry in column)
         caption = (
-            f"ε = 1; mean ± sample standard deviation over {seeds}. Bold: the best of a column. "
+            f"ε = 1. {spread}. Bold: the best strategy of a column. "
             "Never asked: the share of all persons who never report anything. "
         )
         parts += [heading(dataset), caption + _apart(seconds, dataset.name), table(heads, body)]

@@ -10,7 +10,7 @@ from retrasyn.experiments.published import published_seconds
 from retrasyn.experiments.tables.markdown import (
     heading,
     milliseconds,
-    seeds_text,
+    spread_text,
     table,
     times,
     whole,
@@ -47,7 +47,7 @@ def table5(_results: Results, timings: Timings, datasets: Sequence[DataSet]) -> 
         crowd = _crowd(book, dataset.name, methods)
         parts += [
             heading(dataset),
-            f"Mean ± sample standard deviation over {seeds_text(figures)}{crowd}.",
+            f"{spread_text(figures)}{crowd}.",
             table(heads, rows),
         ]
     return "\n\n".join(parts) + "\n"

@@ -69,12 +69,25 @@ def seeds_text(summaries: Iterable[Summary | None]) -> str:
     figures = list(summaries)
     counts = sorted({figure.n_seeds for figure in figures if figure is not None})
     if not counts:
-        return "nothing computed yet"
+        return "no seed: nothing computed yet"
     text = f"{counts[0]} to {counts[-1]} seeds" if len(counts) > 1 else _seeds(counts[0])
     n_missing = sum(figure is None for figure in figures)
     if n_missing:
         text += f"; {n_missing} of {len(figures)} figures not computed"
     return text
+
+
+def spread_text(
+    summaries: Iterable[Summary | None], known: str = "Mean ± sample standard deviation over"
+) -> str:
+    """Return what the figures are: means with their spread, or values of a single seed.
+
+    >>> spread_text([Summary(1.0, 0.1, 3)]), spread_text([Summary(1.0, None, 1)])
+    ('Mean ± sample standard deviation over 3 seeds', 'Values of 1 seed')
+    """
+    figures = list(summaries)
+    single = all(figure is None or figure.spread is None for figure in figures)
+    return f"{'Values of' if single else known} {seeds_text(figures)}"
 
 
 def milliseconds(summary: Summary | None) -> str:

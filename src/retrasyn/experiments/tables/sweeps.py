@@ -12,7 +12,7 @@ from retrasyn.experiments.tables.markdown import (
     entry_text,
     heading,
     milliseconds,
-    seeds_text,
+    spread_text,
     table,
 )
 from retrasyn.experiments.tables.summary import METRIC, Book, Summary
@@ -88,8 +88,7 @@ def _utility(
     rows = [line(method) for method in MAIN if method in book.methods(data, field)]
     figures = {key: read_entries(book, rows, key, data, **{field: values}) for key in measures}
     ours = [entry.ours for entries in figures.values() for row in entries for entry in row]
-    seeds = seeds_text(ours)
-    yield f"ε = 1; mean ± sample standard deviation over {seeds}. Bold: the best of a column."
+    yield f"ε = 1. {spread_text(ours)}. Bold: the best of a column."
     for key, entries in figures.items():
         yield f"### {named(METRIC[key])}"
         heads = ["method", *(f"{letter} = {value}" for value in values)]
@@ -107,9 +106,8 @@ def _time(book: Book[Timing], data: str, field: str, name: Callable[[Any], str])
         for method in TIMED
         if method in book.methods(data, field)
     }
-    seeds = seeds_text(figure for row in rows.values() for figure in row)
     yield f"### {SECONDS}"
-    yield f"Mean ± sample standard deviation over {seeds}."
+    yield f"{spread_text(figure for row in rows.values() for figure in row)}."
     yield table(
         ["method", *map(name, values)],
         [[method, *map(milliseconds, row)] for method, row in rows.items()],

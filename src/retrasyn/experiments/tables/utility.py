@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from retrasyn.experiments.cells import Cell, Results, Timings
 from retrasyn.experiments.published import Source, published
 from retrasyn.experiments.tables.lines import GROUPS, Line
-from retrasyn.experiments.tables.markdown import Entry, entry_text, heading, seeds_text, table
+from retrasyn.experiments.tables.markdown import Entry, entry_text, heading, spread_text, table
 from retrasyn.experiments.tables.summary import METRIC, Book, Summary, merit
 from retrasyn.metrics.suite import METRICS, Metric
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DIRECTION = {"smaller": "smaller is better", "larger": "larger is better", "one": "1 is best"}
 HEADLINE = (*(metric.key for metric in METRICS[:8]), "stream_ratio")
 CAPTION = (
-    "Mean ± sample standard deviation over {seeds}; in brackets the published figure, which the "
+    "{spread}; in brackets the published figure, which the "
     "paper took for RetraSyn as the best of three allocations in each cell. Bold: the best mean "
     "of a column among methods that keep the guarantee."
 )
@@ -35,7 +35,7 @@ def table3(results: Results, timings: Timings, datasets: Sequence[DataSet]) -> s
             metric.key: read_entries(book, lines, metric.key, dataset.name, epsilon=epsilons)
             for metric in METRICS
         }
-        parts += [heading(dataset), CAPTION.format(seeds=seeds_text(_ours(figures.values())))]
+        parts += [heading(dataset), CAPTION.format(spread=spread_text(_ours(figures.values())))]
         heads = ["method", *(f"ε = {epsilon:g}" for epsilon in epsilons)]
         for metric in METRICS:
             parts += [f"### {named(metric)}", _grouped(heads, lines, figures[metric.key])]
@@ -54,9 +54,9 @@ def headline(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -
         ]
         entries = [list(row) for row in zip(*columns, strict=True)]
         heads = ["method", *(f"{METRIC[key].title} {_arrow(METRIC[key])}" for key in HEADLINE)]
-        seeds = seeds_text(_ours([entries]))
+        spread = spread_text(_ours([entries]))
         caption = (
-            f"ε = 1, w = 20, K = 6, φ = 20; mean ± sample standard deviation over {seeds}. "
+            f"ε = 1, w = 20, K = 6, φ = 20. {spread}. "
             "↓ smaller is better, ↑ larger is better, 1 is the best stream ratio. Bold: the best "
             "of a column among methods that keep the guarantee."
         )
