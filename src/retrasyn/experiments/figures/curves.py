@@ -17,6 +17,7 @@ from retrasyn.experiments.figures.style import (
     panels,
 )
 from retrasyn.experiments.published import published
+from retrasyn.experiments.studies import EPSILONS
 from retrasyn.experiments.tables.lines import MAIN
 from retrasyn.experiments.tables.summary import METRIC, Book, Summary
 from retrasyn.experiments.tables.sweeps import SPAN_MEASURES, WINDOW_MEASURES
@@ -116,13 +117,13 @@ def _show_steps(
 
 def _add_published(axes: Axes, measure: str, data: str) -> None:
     """Add the paper's line of retrasyn-p."""
-    epsilons = (0.5, 1.0, 1.5, 2.0)
     figures = [
-        published(measure, data=data, method="retrasyn-p", epsilon=epsilon) for epsilon in epsilons
+        published(measure, data=data, method="retrasyn-p", epsilon=epsilon) for epsilon in EPSILONS
     ]
-    known = [(x, y) for x, y in zip(epsilons, figures, strict=True) if y is not None]
+    known = [(x, y) for x, y in zip(EPSILONS, figures, strict=True) if y is not None]
     if known and axes.has_data():
         look = LOOKS["published"]
+        axes.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
         axes.plot(
             [x for x, _ in known],
             [y for _, y in known],

@@ -144,6 +144,8 @@ def label(axes: Axes, *, title: str, across: str, up: str) -> None:
     axes.set_xlabel(across)
     axes.set_ylabel(up)
     if not axes.has_data():
+        axes.set_xticks([])
+        axes.set_yticks([])
         axes.text(0.5, 0.5, "not computed yet", ha="center", transform=axes.transAxes, color=DARK)
 
 

@@ -55,9 +55,10 @@ def allocation(results: Results, timings: Timings, datasets: Sequence[DataSet]) 
         spread = spread_text(entry.ours for column in columns for entry in column)
         caption = (
             f"ε = 1. {spread}. Bold: the best strategy of a column. "
-            "Never asked: the share of all persons who never report anything. "
+            "Never asked: the share of all persons who never report anything."
         )
-        parts += [heading(dataset), caption + _apart(seconds, dataset.name), table(heads, body)]
+        caption += _apart(seconds, dataset.name)
+        parts += [heading(dataset), caption, table(heads, body)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -80,4 +81,4 @@ def _apart(seconds: Book[Timing], data: str) -> str:
         if len(known) > 1:
             means = [figure.mean for figure in known]
             parts.append(f"{1000 * (max(means) - min(means)):.2f} ms (-{division})")
-    return f"Slowest less fastest: {', '.join(parts)} per timestamp." if parts else ""
+    return f" Slowest less fastest: {', '.join(parts)} per timestamp." if parts else ""

@@ -80,8 +80,9 @@ def _bits(book: Book[Cell], data: str) -> Iterable[str]:
     heads = ["method", "n", "\\|S\\|", "p", "bits per timestamp", "n\\|S\\|", "p n\\|S\\|"]
     yield (
         f"ε = 1, w = 20, K = 6; means over {seeds_text(figures)}. n: active users; |S|: states; "
-        "p: reports per active user and timestamp. The paper's bounds are n|S| for dividing the "
-        "budget and p n|S| for dividing the users."
+        "p: reports per active user and timestamp, above 1 where people are asked twice or report "
+        "once more that they left. The paper's bounds are n|S| for dividing the budget and p n|S| "
+        "for dividing the users."
     )
     yield table([*heads, "bits / p n\\|S\\|"], rows)
 
@@ -89,6 +90,9 @@ def _bits(book: Book[Cell], data: str) -> Iterable[str]:
 def _exponents(book: Book[Timing], data: str) -> Iterable[str]:
     timed = book.methods(data, "side") + book.methods(data, "share")
     methods = [method for method in GROWTH_METHODS if method in timed]
+    if not methods:
+        yield "Time: nothing computed yet."
+        return
     heads = ["component", "bound: K", "bound: n"]
     heads += [f"{method}: {letter}" for method in methods for letter in "Kn"]
     rows = []
@@ -103,7 +107,7 @@ def _exponents(book: Book[Timing], data: str) -> Iterable[str]:
     shares = ", ".join(f"{100 * share:g} %" for share in book.steps("share", data))
     yield (
         "Time per timestamp as a power of K and of the number of active users n: fitted exponents "
-        f"(least squares on logarithms; K = {sides or 'none yet'}; users: {shares or 'none yet'}), "
+        f"(least squares on logarithms; K = {sides}; users: {shares}), "
         "beside those of the paper's bounds."
     )
     yield table(heads, rows)

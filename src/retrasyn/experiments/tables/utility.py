@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 DIRECTION = {"smaller": "smaller is better", "larger": "larger is better", "one": "1 is best"}
 HEADLINE = (*(metric.key for metric in METRICS[:8]), "stream_ratio")
+SOURCES: dict[Source, str] = {"paper": "published", "authors": "the authors' program"}
 CAPTION = (
     "{spread}; in brackets the published figure, which the "
     "paper took for RetraSyn as the best of three allocations in each cell. Bold: the best mean "
@@ -53,7 +54,7 @@ def headline(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -
             for metric in HEADLINE
         ]
         entries = [list(row) for row in zip(*columns, strict=True)]
-        heads = ["method", *(f"{METRIC[key].title} {_arrow(METRIC[key])}" for key in HEADLINE)]
+        heads = ["method", *(METRIC[key].title + _arrow(METRIC[key]) for key in HEADLINE)]
         spread = spread_text(_ours([entries]))
         caption = (
             f"ε = 1, w = 20, K = 6, φ = 20. {spread}. "
@@ -136,17 +137,15 @@ def _headline_rows(
             yield [f"*{group}*", *[""] * len(row)]
             last = group
         yield [line.title, *(entry_text(Entry(entry.ours, None, entry.best), 3) for entry in row)]
-        if line.faithful or len(line.methods) > 1 or group.startswith("LDP-IDS,"):
-            yield from _theirs(line, data, "paper", "published")
-        if line.faithful:
-            yield from _theirs(line, data, "authors", "the authors' program")
+        for source in line.beside:
+            yield from _theirs(line, data, source)
 
 
-def _theirs(line: Line, data: str, source: Source, title: str) -> Iterable[list[str]]:
+def _theirs(line: Line, data: str, source: Source) -> Iterable[list[str]]:
     figures = [published(key, data=data, method=line.paper, source=source) for key in HEADLINE]
     if any(figure is not None for figure in figures):
         texts = ["" if figure is None else f"*{figure:.3f}*" for figure in figures]
-        yield [f"— *{line.paper}, {title}*", *texts]
+        yield [f"— *{line.paper}, {SOURCES[source]}*", *texts]
 
 
 def _published(line: Line, metric: str, data: str, epsilon: float) -> float | None:
@@ -154,7 +153,7 @@ def _published(line: Line, metric: str, data: str, epsilon: float) -> float | No
 
 
 def _arrow(metric: Metric) -> str:
-    return {"smaller": "↓", "larger": "↑", "one": ""}[metric.better]
+    return {"smaller": " ↓", "larger": " ↑", "one": ""}[metric.better]
 
 
 def _ours(tables: Iterable[list[list[Entry]]]) -> Iterable[Summary | None]:
