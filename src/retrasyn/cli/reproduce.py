@@ -77,7 +77,6 @@ def reproduce(
     for one in epsilon or []:
         if not 0 < one <= 40:  # noqa: PLR2004 - what the curator takes
             raise SettingError(f"--epsilon {one:g} must lie above 0 and at most 40")
-    folder = Folder.open(out)
     names = tuple(dict.fromkeys(name for study in studies for name in study.data))
     sources = find_sources(
         names if not only else _restricted(names, only),
@@ -87,18 +86,22 @@ def reproduce(
         quick=quick,
     )
     scope = Scope(seeds=n_seeds, epsilons=tuple(epsilon) if epsilon else EPSILONS)
-    work = Reproduction(studies, sources, folder, scope)
+    work = Reproduction(studies, sources, Folder.open(out), scope)
     began = time.monotonic()
     try:
         work.prepare(lambda text: print(text, file=sys.stderr))
         with _display() as told:
-            work.run(jobs=jobs, told=told)
+            work.run(jobs=jobs, told=told, stopping=_say_stopping)
     except KeyboardInterrupt:
         sys.stderr.write(f"stopped: what is finished is kept in {out}; run again to go on\n")
         raise
     for path in work.write():
         print(path)
     print(f"in {time.monotonic() - began:.0f} s", file=sys.stderr)
+
+
+def _say_stopping() -> None:
+    sys.stderr.write("stopping when the runs in hand are done; Ctrl-C again stops at once\n")
 
 
 def _pairs(option: str, texts: list[str] | None) -> dict[str, Path]:

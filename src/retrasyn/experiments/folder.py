@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from retrasyn._version import __version__
 from retrasyn.data.writing_files import replacing
 from retrasyn.errors import InputError, OutputError
 from retrasyn.experiments.cells import SECONDS, UTILITY, Cell, Store, Timing
+from retrasyn.experiments.sources import DataSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +47,35 @@ class Folder:
         """Seconds of all finished runs with a stopwatch."""
         return Store(self.path / "timings.csv", Timing, SECONDS)
 
-    def claim(self, name: str, digest: str) -> None:
-        """Note the fingerprint of one data set, or refuse another under the same name."""
-        path = self.path / "data.json"
-        try:
-            known = json.loads(path.read_text("utf-8")) if path.exists() else {}
-        except ValueError:
-            raise InputError(f"{path} is damaged; remove it and {self.cells.path}") from None
-        before = known.setdefault(name, digest)
-        if before != digest:
+    def claim(self, data: DataSet, digest: str) -> None:
+        """Note which data the results are of; refuse to mix them with those of other data."""
+        known = self._known()
+        before = known.get(data.name)
+        if before is not None and before["digest"] != digest:
             raise InputError(
-                f"{self.path} holds results of another file called {name}; "
+                f"{self.path} holds results of another file called {data.name}; "
                 "name another folder with --out"
             )
+        known[data.name] = {**dataclasses.asdict(data), "digest": digest}
         self._write("data.json", json.dumps(known, indent=2, sort_keys=True) + "\n")
+
+    @property
+    def data(self) -> dict[str, DataSet]:
+        """The data sets that the results are of, by name."""
+        return {
+            name: DataSet(**{key: value for key, value in entry.items() if key != "digest"})
+            for name, entry in self._known().items()
+        }
+
+    def _known(self) -> dict[str, dict[str, Any]]:
+        path = self.path / "data.json"
+        try:
+            known: dict[str, dict[str, Any]] = json.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            return {}
+        except ValueError:
+            raise InputError(f"{path} is damaged; remove it and {self.cells.path}") from None
+        return known
 
     def note_machine(self) -> None:
         """Write down which machine the stopwatch ran on."""

@@ -35,7 +35,7 @@ OF_SPAN = ("query_error", "hotspot_ndcg", "pattern_f1")
 """Figures that depend on the span."""
 SPAN = 20
 _WARM_UP = 30  # timestamps that compile everything before the stopwatch starts
-_LONGEST = 30.0  # seconds after which a stopwatch has seen enough timestamps
+_LONGEST = 10.0  # seconds after which a stopwatch has seen enough timestamps
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -34,8 +34,9 @@ class Reproduction:
                 source.make()
             told(f"reading: {source.title}")
             real = load(source)
-            self.folder.claim(source.name, fingerprint(real))
-            self.datasets.append(DataSet.of(source, real))
+            data = DataSet.of(source, real)
+            self.folder.claim(data, fingerprint(real))
+            self.datasets.append(data)
 
     def cells(self, study: Study) -> list[Cell]:
         """Return the utility runs of a study."""
@@ -45,11 +46,11 @@ class Reproduction:
         """Return the runs of a study that need a stopwatch."""
         return timings_of(study, self._names(study), self.scope)
 
-    def run(self, *, jobs: int, told: Told) -> None:
+    def run(self, *, jobs: int, told: Told, stopping: Callable[[], None]) -> None:
         """Run what is missing."""
         cells = [cell for study in self.studies for cell in self.cells(study)]
         tasks = tasks_for(cells, self.folder.cells.load(), self.sources)
-        run_cells(tasks, self.folder.cells, jobs=jobs, told=told)
+        run_cells(tasks, self.folder.cells, jobs=jobs, told=told, stopping=stopping)
         done = self.folder.timings.load()
         timings = dict.fromkeys(timing for study in self.studies for timing in self.timings(study))
         missing = [timing for timing in timings if timing not in done]

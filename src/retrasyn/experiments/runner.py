@@ -19,7 +19,9 @@ from retrasyn.experiments.sources import Source
 
 Told = Callable[[str, int, int], None]
 """Called with what was finished last, how many runs are done and how many there are."""
-Keep = Callable[["Task", list[dict[str, float]]], None]
+Rows = list[dict[str, float]]
+Keep = Callable[["Task", Rows], None]
+Running = dict[Future[Rows], "Task"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +58,21 @@ def tasks_for(cells: Iterable[Cell], done: Iterable[Cell], sources: list[Source]
     ]
 
 
-def run_cells(tasks: list[Task], store: Store[Cell], *, jobs: int, told: Told) -> None:
+def run_cells(
+    tasks: list[Task],
+    store: Store[Cell],
+    *,
+    jobs: int,
+    told: Told,
+    stopping: Callable[[], None] = lambda: None,
+) -> None:
     """Run all tasks and keep each as it finishes.
 
-    The first Ctrl-C lets the runs in hand finish, so that nothing done is lost.
+    With several processes the first Ctrl-C calls `stopping` and lets the runs in hand finish.
     """
     done = 0
 
-    def keep(task: Task, rows: list[dict[str, float]]) -> None:
+    def keep(task: Task, rows: Rows) -> None:
         nonlocal done
         for cell, row in zip(task.cells, rows, strict=True):
             store.append(cell, row)
@@ -71,16 +80,18 @@ def run_cells(tasks: list[Task], store: Store[Cell], *, jobs: int, told: Told) -
         told(task.label, done, len(tasks))
 
     if jobs > 1 and len(tasks) > 1:
-        _run_in_processes(tasks, jobs, keep)
+        _run_in_processes(tasks, jobs, keep, stopping)
         return
     for task in tasks:
         keep(task, work(task))
 
 
-def _run_in_processes(tasks: list[Task], jobs: int, keep: Keep) -> None:
+def _run_in_processes(
+    tasks: list[Task], jobs: int, keep: Keep, stopping: Callable[[], None]
+) -> None:
     """Keep `jobs` processes busy until all is done."""
     with _threads_shared(jobs), _pool(jobs) as pool:
-        running: dict[Future[list[dict[str, float]]], Task] = {}
+        running: Running = {}
         try:
             for task in tasks:
                 running[pool.submit(work, task)] = task
@@ -89,23 +100,34 @@ def _run_in_processes(tasks: list[Task], jobs: int, keep: Keep) -> None:
             while running:
                 _keep_finished(running, keep)
         except KeyboardInterrupt:
-            hands = {future: task for future, task in running.items() if not future.cancel()}
-            while hands:
-                _keep_finished(hands, keep)
+            stopping()
+            _finish_runs_in_hand(running, keep)
             raise
 
 
-def _keep_finished(running: dict[Future[list[dict[str, float]]], Task], keep: Keep) -> None:
+def _finish_runs_in_hand(running: Running, keep: Keep) -> None:
+    """Keep what is being run and drop what only waits; a second Ctrl-C does not wait."""
+    try:
+        hands = {future: task for future, task in running.items() if not future.cancel()}
+        while hands:
+            _keep_finished(hands, keep)
+    except KeyboardInterrupt:
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+
+
+def _keep_finished(running: Running, keep: Keep) -> None:
     """Wait for a run to finish and keep it."""
     finished, _ = wait(running, return_when=FIRST_COMPLETED)
     for future in finished:
         keep(running.pop(future), future.result())
 
 
-_loaded: dict[str, Trajectories] = {}  # the data set this process works on
+_loaded: dict[Source, Trajectories] = {}  # the data set this process works on
 
 
-def work(task: Task) -> list[dict[str, float]]:
+def work(task: Task) -> Rows:
     """Run one task."""
     began = time.perf_counter()
     rows = measure(load(task.source), task.cells)
@@ -115,10 +137,10 @@ def work(task: Task) -> list[dict[str, float]]:
 
 def load(source: Source) -> Trajectories:
     """Read a data set, unless it is the one read last."""
-    if source.name not in _loaded:
+    if source not in _loaded:
         _loaded.clear()
-        _loaded[source.name] = source.read()
-    return _loaded[source.name]
+        _loaded[source] = source.read()
+    return _loaded[source]
 
 
 def run_timings(
