@@ -43,7 +43,7 @@ STYLE = {
     "grid.linewidth": 0.6,
     "hatch.linewidth": 0.7,
     "legend.frameon": False,
-    "legend.handlelength": 2.6,
+    "legend.handlelength": 3.2,
     "lines.linewidth": 1.5,
     "lines.markersize": 5,
     "svg.fonttype": "none",  # text stays text: small files that can be searched
