@@ -136,7 +136,7 @@ def test_a_faithful_receipt_shows_its_true_worst_case(city):
     assert any("several streams" in item for item in receipt.not_protected)
 
 
-@pytest.mark.parametrize("name", ["retrasyn-p", "retrasyn-b"])
+@pytest.mark.parametrize("name", ["retrasyn-p", "retrasyn-b", "lpa-eq", "lbd-eq"])
 def test_real_reports_run_through_the_same_curator(name, city):
     synthetic, receipt = synthesize(city, name, box=CITY_BOX, window=10, door="reports")
     assert synthetic.n_points == city.n_points
