@@ -80,6 +80,17 @@ def test_bars_tell_time_and_lines_error_in_the_plot_of_the_grid(figures):
     assert {"steered, time", "steered, error", "retrasyn-p, time"} <= set(names)
 
 
+@pytest.mark.parametrize("name", FIGURES)
+def test_legends_stay_inside_the_picture(name, figures):
+    figure = figures[name]
+    figure.draw_without_rendering()
+
+    for legend in figure.legends:
+        box = legend.get_window_extent()
+        assert box.x0 >= 0
+        assert box.x1 <= figure.bbox.x1
+
+
 def test_main_methods_differ_in_colour_in_marker_and_in_hatch():
     looks = [style.LOOKS[name] for name in MAIN]
 

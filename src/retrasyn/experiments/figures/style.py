@@ -54,6 +54,7 @@ STYLE = {
 DARK = "#444444"
 SPREAD = "Error bars: sample standard deviation over"
 MEANS = "Means over"
+HANDLE, LETTER = 62, 6.2  # points of a legend's handle with its gaps, and of a letter
 NARROWEST = 6.5  # inches, so that legend and note find room above and below one panel
 
 
@@ -114,6 +115,9 @@ def save(figure: Figure, path: Path) -> list[Path]:
     >>> save(figure, Path("out/table3"))  # doctest: +SKIP
     [PosixPath('out/table3.svg'), PosixPath('out/table3.png')]
     """
+    with load_matplotlib().rc_context(STYLE):
+        figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laid out once: both files, and files to come, are alike
     written = []
     for kind, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
         place = check_place(path.with_name(f"{path.name}.{kind}"))
@@ -189,8 +193,20 @@ def legend(figure: Figure, rows: Iterable[Iterable[Axes]]) -> None:
                 entries.setdefault(name, handle)
     names = sorted(entries, key=lambda name: "published" in name)
     if names:
+        n_columns = _columns(names, 72 * float(figure.get_figwidth()))
+        # Legends are filled by columns; people read rows.
+        names = [name for column in range(n_columns) for name in names[column::n_columns]]
         handles = [entries[name] for name in names]
-        figure.legend(handles, names, loc="outside upper center", ncols=8)
+        figure.legend(handles, names, loc="outside upper center", ncols=n_columns)
+
+
+def _columns(names: list[str], width: float) -> int:
+    """Return how many columns of a legend find room, in rows of equal length; sizes in points."""
+    widths = [HANDLE + LETTER * len(name) for name in names]
+    if sum(widths) <= width:
+        return len(names)
+    n_rows = math.ceil(len(names) / max(width // max(widths), 1))
+    return math.ceil(len(names) / n_rows)
 
 
 def note(
