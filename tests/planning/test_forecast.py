@@ -8,8 +8,16 @@ import pytest
 
 from retrasyn.errors import SettingError
 from retrasyn.planning.cities import City
-from retrasyn.planning.forecast import SIDES, SIMULATED, forecast
-from retrasyn.planning.trial import without_small_crowd
+from retrasyn.planning.forecast import (
+    SIDES,
+    SIMULATED,
+    Change,
+    Prospect,
+    Row,
+    _changed,
+    forecast,
+)
+from retrasyn.planning.trial import Trial, without_small_crowd
 from retrasyn.simulation.city import demo_city
 
 N_TIMESTAMPS = 12
@@ -54,6 +62,22 @@ def test_every_means_is_doubled_once(shown):
     assert means == [(80_000, 1.0, 20), (40_000, 2.0, 20), (40_000, 1.0, 40)]
     assert [round(change.worth, 2) for change in shown.changes] == [2.0, 5.09, 0.51]
     assert all(change.density.expected > 0 for change in shown.changes)
+
+
+def test_a_change_multiplies_the_errors_of_each_city_as_in_the_simulation():
+    best = Row(
+        side=24,
+        cell_share=24**-2,
+        cell_error=0.1,
+        density=Prospect.of([0.2, 0.4]),
+        transition=Prospect.of([0.3, 0.5]),
+    )
+    before, after = [Trial(0.1, 0.2, 9.0)] * 2, [Trial(0.05, 0.1, 9.0), Trial(0.1, 0.3, 9.0)]
+    change = Change(what="more", n_users=9, epsilon=1.0, window=20, worth=2.0)
+    changed = _changed(change, best, before, after)
+    assert changed.density == Prospect.of([0.1, 0.4])
+    assert changed.transition.at_rest == pytest.approx(0.15)
+    assert changed.transition.rush_hours == pytest.approx(0.75)
 
 
 def test_progress_is_told_of_every_timestamp_to_the_last(shown, told):

@@ -25,6 +25,7 @@ SIDES = (2, 3, 4, 6, 8, 10, 12, 16, 20, 24)
 """Sides K that are planned for."""
 SIMULATED = (2, 4, 6, 10, 24)
 """Those that are simulated; errors between them are interpolated."""
+_FINEST_CHANGE = 10  # side up to which changes are simulated: finer ones take too long
 MAX_USERS = 10_000_000_000
 Progress = Callable[[int, int], None]
 """Called with (timestamps done, timestamps in all); may raise to stop."""
@@ -37,6 +38,10 @@ class Prospect:
     expected: float
     at_rest: float
     rush_hours: float
+
+    def scaled(self, ratios: Sequence[float]) -> Prospect:
+        """Return what becomes of it if the error of each city is multiplied."""
+        return Prospect.of([self.at_rest * ratios[0], self.rush_hours * ratios[1]])
 
     @classmethod
     def of(cls, errors: Sequence[float]) -> Prospect:
@@ -162,12 +167,16 @@ def forecast(
     )
     found = {side: trials.run(means, side) for side in SIMULATED}
     rows = tuple(_with_errors(row, found, trials.cities) for row in shown.rows)
-    recommended = min(rows, key=lambda row: row.total).side
+    best = min(rows, key=lambda row: row.total)
+    side = max(side for side in SIMULATED if side <= min(best.side, _FINEST_CHANGE))
     return dataclasses.replace(
         shown,
         rows=rows,
-        changes=tuple(_changed(change, means, trials, recommended) for change in shown.changes),
-        recommended=recommended,
+        changes=tuple(
+            _changed(change, best, found[side], trials.run(_means_of(change, plan), side))
+            for change in shown.changes
+        ),
+        recommended=best.side,
         simulated_reports=float(np.mean([trial.n_reports for trial in found[SIMULATED[0]]])),
         n_simulated=float(np.mean([city.of_size(n_users).n_active for city in trials.cities])),
     )
@@ -284,14 +293,19 @@ def _logarithms(errors: Any) -> Any:
     return np.log(np.maximum(list(errors), 1e-9))
 
 
-def _changed(change: Change, means: _Means, trials: _Trials, side: int) -> Change:
-    """Return a change with the errors it would lead to."""
-    other = _Means(means.plan, change.n_users, change.epsilon, change.window)
-    found = trials.run(other, side)
+def _means_of(change: Change, plan: Plan) -> _Means:
+    return _Means(plan, change.n_users, change.epsilon, change.window)
+
+
+def _changed(change: Change, best: Row, before: list[Trial], after: list[Trial]) -> Change:
+    """Return a change with the errors of the best row, changed as those of a simulated one."""
+    pairs = list(zip(before, after, strict=True))
+    density = [new.density_error / old.density_error for old, new in pairs]
+    transition = [new.transition_error / old.transition_error for old, new in pairs]
     return dataclasses.replace(
         change,
-        density=Prospect.of([trial.density_error for trial in found]),
-        transition=Prospect.of([trial.transition_error for trial in found]),
+        density=None if best.density is None else best.density.scaled(density),
+        transition=None if best.transition is None else best.transition.scaled(transition),
     )
 
 
