@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from retrasyn._version import __version__
 from retrasyn.data.writing_files import replacing
 from retrasyn.errors import InputError, OutputError
 from retrasyn.experiments.cells import SECONDS, UTILITY, Cell, Store, Timing
-from retrasyn.experiments.sources import DataSet
+from retrasyn.experiments.sources import CITY, TITLES, DataSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,16 @@ class Folder:
                 "name another folder with --out"
             )
         known[data.name] = {**dataclasses.asdict(data), "digest": digest}
-        self._write("data.json", json.dumps(known, indent=2, sort_keys=True) + "\n")
+        self.write("data.json", json.dumps(known, indent=2, sort_keys=True) + "\n")
 
     @property
     def data(self) -> dict[str, DataSet]:
-        """The data sets that the results are of, by name."""
+        """The data sets that the results are of, by name, in the paper's order."""
+        known = self._known()
         return {
-            name: DataSet(**{key: value for key, value in entry.items() if key != "digest"})
-            for name, entry in self._known().items()
+            name: DataSet(**{key: value for key, value in known[name].items() if key != "digest"})
+            for name in (*TITLES, CITY)
+            if name in known
         }
 
     def _known(self) -> dict[str, dict[str, Any]]:
@@ -79,7 +81,7 @@ class Folder:
 
     def note_machine(self) -> None:
         """Write down which machine the stopwatch ran on."""
-        self._write("machine.txt", machine() + "\n")
+        self.write("machine.txt", machine() + "\n")
 
     @property
     def machine(self) -> str:
@@ -87,11 +89,8 @@ class Folder:
         path = self.path / "machine.txt"
         return path.read_text("utf-8").strip() if path.exists() else ""
 
-    def write(self, name: str, lines: Sequence[str]) -> Path:
-        """Write a Markdown file."""
-        return self._write(f"{name}.md", "\n\n".join(lines).rstrip() + "\n")
-
-    def _write(self, name: str, text: str) -> Path:
+    def write(self, name: str, text: str) -> Path:
+        """Put a text file in place at once."""
         path = self.path / name
         with replacing(path) as temporary:
             temporary.write_text(text, "utf-8")

@@ -60,27 +60,36 @@ class Reproduction:
 
     def write(self) -> list[Path]:
         """Write the tables and plots of every study; return the files."""
-        if self.folder.cells.path.exists():
-            self.folder.cells.sort()
-        if self.folder.timings.path.exists():
-            self.folder.timings.sort()
-        all_cells, all_timings = self.folder.cells.load(), self.folder.timings.load()
+        for store in (self.folder.cells, self.folder.timings):
+            if store.path.exists():
+                store.sort()
         written: list[Path] = []
         for study in self.studies:
-            cells, timings = set(self.cells(study)), set(self.timings(study))
-            results = Results({key: row for key, row in all_cells.items() if key in cells})
-            seconds = Timings({key: row for key, row in all_timings.items() if key in timings})
-            datasets = [one for one in self.datasets if one.name in self._names(study)]
-            lines = [f"# {study.title}", tables.TABLES[study.name](results, seconds, datasets)]
-            if timings:
-                lines.append(f"Times were taken on: {self.folder.machine}.")
-            written.append(self.folder.write(study.name, lines))
+            written.append(self.folder.write(f"{study.name}.md", self.text(study)))
             if study.has_figure:
-                figure = figures.FIGURES[study.name](results, seconds, datasets)
+                figure = figures.FIGURES[study.name](*self._found(study))
                 written += figures.save(figure, self.folder.path / study.name)
         return written
 
+    def text(self, study: Study) -> str:
+        """Return the page of a study, from what the folder holds."""
+        found = self._found(study)
+        parts = [f"# {study.title}", tables.TABLES[study.name](*found).strip()]
+        if found[1].rows:
+            parts.append(f"Times were taken on: {self.folder.machine}.")
+        return "\n\n".join(parts) + "\n"
+
+    def _found(self, study: Study) -> tuple[Results, Timings, list[DataSet]]:
+        """Return the results of a study's own runs, and its data sets."""
+        cells, timings = self.folder.cells.load(), self.folder.timings.load()
+        names = self._names(study)
+        return (
+            Results({key: cells[key] for key in self.cells(study) if key in cells}),
+            Timings({key: timings[key] for key in self.timings(study) if key in timings}),
+            [one for one in self.datasets if one.name in names],
+        )
+
     def _names(self, study: Study) -> list[str]:
         """Return the data sets a study runs on: those it is about, or what stands in for them."""
-        names = [source.name for source in self.sources]
+        names = [one.name for one in self.datasets]
         return [name for name in names if name in study.data or name not in ALL_DATA]
