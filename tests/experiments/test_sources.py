@@ -32,8 +32,8 @@ def test_a_given_file_is_read_and_the_others_are_stood_in_for(tmp_path, city):
         tmp_path, files={"tdrive": file}, networks={"sanjoaquin": network}
     )
     assert (given.title, given.generated) == ("T-Drive", False)
-    assert made.title == "Built-in city (in place of Oldenburg)"
-    assert on_network.title == "San Joaquin (generated on the given network)"
+    assert made.title == "Oldenburg (built-in city)"
+    assert on_network.title == "San Joaquin (generated)"
     assert made.generated
     assert on_network.generated
 

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from retrasyn.cli.interrupts import interruptible_progress
 from retrasyn.errors import SettingError
 
 _EVERY = 30.0  # seconds between two lines where there is no terminal to draw on
@@ -89,7 +90,8 @@ def reproduce(
     work = Reproduction(studies, sources, Folder.open(out), scope)
     began = time.monotonic()
     try:
-        work.prepare(lambda text: print(text, file=sys.stderr))
+        with interruptible_progress(quiet=False) as progress:
+            work.prepare(lambda text: print(text, file=sys.stderr), progress)
         with _display() as told:
             work.run(jobs=jobs, told=told, stopping=_say_stopping)
     except KeyboardInterrupt:

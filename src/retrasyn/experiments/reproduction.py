@@ -10,7 +10,7 @@ from retrasyn.experiments import figures, tables
 from retrasyn.experiments.cells import Cell, Results, Timing, Timings
 from retrasyn.experiments.folder import Folder
 from retrasyn.experiments.runner import Told, load, run_cells, run_timings, tasks_for
-from retrasyn.experiments.sources import DataSet, Source
+from retrasyn.experiments.sources import DataSet, Progress, Source
 from retrasyn.experiments.studies import ALL_DATA, Scope, Study, cells_of, timings_of
 from retrasyn.simulation.checkpoint import fingerprint
 
@@ -25,13 +25,13 @@ class Reproduction:
     scope: Scope
     datasets: list[DataSet] = field(default_factory=list)
 
-    def prepare(self, told: Callable[[str], None]) -> None:
+    def prepare(self, told: Callable[[str], None], progress: Progress | None = None) -> None:
         """Make what must be made, read everything once, and see that it is what it was."""
         figures.load_matplotlib()
         for source in self.sources:
             if source.generated and not source.file.exists():
                 told(f"generating: {source.title}")
-                source.make()
+                source.make(progress)
             told(f"reading: {source.title}")
             real = load(source)
             data = DataSet.of(source, real)
@@ -65,6 +65,8 @@ class Reproduction:
                 store.sort()
         written: list[Path] = []
         for study in self.studies:
+            if not self._names(study):  # not about any data set at hand
+                continue
             written.append(self.folder.write(f"{study.name}.md", self.text(study)))
             if study.has_figure:
                 figure = figures.FIGURES[study.name](*self._found(study))

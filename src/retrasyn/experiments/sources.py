@@ -68,8 +68,8 @@ class Source:
         if not self.generated:
             return title
         if self.network is not None:
-            return f"{title} (generated on the given network)"
-        return f"Built-in city (in place of {title})"
+            return f"{title} (generated)"
+        return f"{title} (built-in city)"
 
     def make(self, progress: Progress | None = None) -> None:
         """Generate the data set, unless it is there."""

@@ -65,10 +65,10 @@ def table5(_results: Results, timings: Timings, datasets: Sequence[DataSet]) -> 
     for dataset, axes in zip(datasets, rows[0] if rows else [], strict=True):
         series: dict[str, list[Summary | None]] = {
             name: [book.read(part, data=dataset.name, method=name) for part in COMPONENTS]
-            for name in ("retrasyn-b", "retrasyn-p", "steered")
+            for name in ("retrasyn-p", "steered")
         }
         for k, (name, figures) in enumerate(series.items()):
-            _dots(axes, name, 0.2 * (k - 1), figures)
+            _dots(axes, name, 0.2 * (k - 0.5), figures)
         theirs = [published_seconds(part, data=dataset.name) for part in COMPONENTS]
         crosses(axes, [float(k) for k in range(len(theirs))], theirs, "retrasyn-p, published")
         if axes.has_data():
