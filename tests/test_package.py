@@ -73,7 +73,14 @@ def test_only_kernels_import_numba():
 
 
 @pytest.mark.parametrize(
-    "module", ["randomness.addresses", "oracles.threshold", "messages", "errors"]
+    "module",
+    [
+        "randomness.addresses",
+        "randomness.entropy",
+        "oracles.threshold",
+        "oracles.single",
+        "messages",
+    ],
 )
 def test_what_a_device_needs_loads_nothing_beyond_the_standard_library(module):
     program = f"import sys, retrasyn.{module}; print([m for m in {HEAVY!r} if m in sys.modules])"

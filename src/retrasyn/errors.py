@@ -7,6 +7,9 @@
     ├── OutputError        a result cannot be written where it was asked for
     ├── SettingError       a parameter, method or flag has a value it cannot have
     ├── BudgetExceeded     a grant would spend more than the guarantee allows; nothing was spent
+    ├── EntropyError       fresh randomness cannot be had; no report was made
+    ├── LedgerError        a device's ledger cannot be read or written; no report was made
+    ├── WireError          bytes are not exactly what their encoder makes
     ├── CheckpointError    a checkpoint is missing, damaged, or belongs to another run
     └── MissingExtra       an optional dependency is not installed
 
@@ -33,6 +36,18 @@ class SettingError(RetraSynError):
 
 class BudgetExceeded(RetraSynError):  # noqa: N818 - named after what happened
     """A grant would spend more than the guarantee allows; nothing was spent."""
+
+
+class EntropyError(RetraSynError):
+    """Fresh randomness cannot be had; no report was made."""
+
+
+class LedgerError(RetraSynError):
+    """A device's ledger cannot be read or written; no report was made."""
+
+
+class WireError(RetraSynError):
+    """Bytes are not exactly what their encoder makes."""
 
 
 class CheckpointError(RetraSynError):

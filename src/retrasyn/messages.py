@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -159,3 +159,72 @@ class Release:
     epsilon_t: float  # nats each reporter spent at t
     n_reports: int
     uncertainty: Uncertainty | None = None  # of methods that know it, once anybody has reported
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a campaign promises: shown at consent, pinned by the device, never changed after.
+
+    The box is in whole millionths of the unit of the data, so that no float has to be written.
+    """
+
+    name: str
+    key: bytes  # the curator's Ed25519 public key, 32 bytes
+    box: tuple[int, int, int, int]  # micro-units: x0, y0, x1, y1
+    side: int
+    state_order: int  # version of the numbering of states
+    n_states: int
+    period: int  # seconds from one timestamp to the next
+    epoch: int  # Unix seconds at which timestamp 0 opens
+    window: int
+    unit: Literal["position", "transition"]
+    gap: int  # timestamps between two full-budget reports of one device
+    epsilon: int  # micro-nats: the ceiling of any window
+    division: Literal["population", "budget"]
+    sampling: Literal["phase", "self", "curator"]
+    oracle: Literal["oue", "grr", "olh"]
+    presence: Literal["count", "flags", "hidden"]
+    jump: Literal["split", "clamp"]
+    size_source: Literal["counted", "estimated"]
+    strata: tuple[str, ...]  # what is asked: names of `Question.about`
+    other_share: int  # millionths of the devices that answer the last stratum, not the first
+    ages: tuple[int, ...]  # thresholds of "older", ascending
+    lifetime_cap: int  # micro-nats a device spends in all its life
+    retention: int  # timestamps for which single reports are kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What is asked at one timestamp, of everybody alike."""
+
+    manifest: bytes  # id, 8 bytes
+    t: int
+    open: int  # Unix seconds
+    close: int
+    grace: int  # seconds after closing in which reports still count
+    epsilon: int  # micro-nats
+    portion: int  # a device's own coin falls heads iff its 64-bit word is below; 0..2^64
+    previous: bytes  # hash of the round before, 32 bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a device sends. Who sent it and what it says stay out of logs."""
+
+    question: int  # code, see `wire.frames`
+    n_states: int  # answers the question has
+    t: int
+    epsilon: int  # micro-nats
+    manifest: bytes  # id, 8 bytes
+    device: bytes = field(repr=False)  # id, 16 bytes
+    bits: bytes = field(repr=False)  # what the oracle made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ack:
+    """What became of a report."""
+
+    status: str
+    manifest: bytes  # id, 8 bytes
+    t: int
+    digest: bytes  # of the report's bytes, 16 bytes

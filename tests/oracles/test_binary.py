@@ -6,12 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
+from feeding import fed
 from retrasyn.messages import Aggregate, Grant, Question
 from retrasyn.oracles import OUE
-from retrasyn.oracles.binary import BinaryResponse, answer_bit
+from retrasyn.oracles.binary import BinaryResponse
 from retrasyn.oracles.choice import n_answers, oracle_for
+from retrasyn.oracles.single import report_bit
 from retrasyn.oracles.threshold import WORD
-from retrasyn.randomness.addresses import entropy_words
 from retrasyn.randomness.kernels import words_at
 from retrasyn.space import Box, Grid, StateSpace
 
@@ -46,7 +47,8 @@ def exponential(epsilon, scale):
 def test_exactly_the_words_below_the_threshold_flip_the_bit(epsilon, truth):
     threshold = BinaryResponse(epsilon).threshold
     for word, flipped in [(0, 1), (threshold - 1, 1), (threshold, 0), (WORD - 1, 0)]:
-        assert answer_bit(truth, [word], threshold=threshold) == truth ^ flipped
+        answer = report_bit(truth, epsilon=epsilon, words=fed([word]))
+        assert answer == bytes([truth ^ flipped])
 
 
 @given(st.integers(1, 40_000_000), st.lists(st.tuples(st.booleans(), words), max_size=20), words)
@@ -58,7 +60,7 @@ def test_one_answer_and_many_make_the_same_bits_of_the_same_words(epsilon, peopl
     packed = oracle.perturb(states, addresses, key=key, n_states=1)
     drawn = words_at(np.uint64(key), addresses).tolist()
     expected = [
-        answer_bit(truth, [word], threshold=oracle.threshold)
+        report_bit(truth, epsilon=epsilon, words=fed([word]))[0]
         for truth, word in zip(truths, drawn, strict=True)
     ]
     assert packed.shape == (len(people), 1)
@@ -67,10 +69,10 @@ def test_one_answer_and_many_make_the_same_bits_of_the_same_words(epsilon, peopl
     assert (aggregate.counts.tolist(), aggregate.n) == ([sum(expected)], len(people))
 
 
-def test_an_answer_takes_exactly_one_word():
-    assert answer_bit(1, entropy_words(1), threshold=0) == 1
-    with pytest.raises(ValueError, match="too many values"):
-        answer_bit(1, [1, 2], threshold=5)
+def test_an_answer_is_yes_or_no():
+    assert report_bit(1, epsilon=40_000_000) == b"\1"
+    with pytest.raises(ValueError, match="0 or 1"):
+        report_bit(2, epsilon=1_000_000)
 
 
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=40), st.sampled_from([0.5, 1.0, 2.0]))

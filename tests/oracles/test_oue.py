@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
+from feeding import fed
 from retrasyn.messages import Aggregate
 from retrasyn.oracles import OUE
-from retrasyn.oracles.oue import pack_report
+from retrasyn.oracles.single import report_unary
 from retrasyn.oracles.threshold import noise_threshold
-from retrasyn.randomness.addresses import entropy_words
 from retrasyn.randomness.kernels import words_at
 
 KNOWN = {
@@ -58,11 +58,12 @@ def test_one_report_and_many_make_the_same_bits_of_the_same_words(n_states, data
     )
     own_key = words_at(np.uint64(key), np.array([word], np.uint64))[0]
     words = words_at(own_key, np.arange(n_states, dtype=np.uint64)).tolist()
-    assert many[0].tobytes() == pack_report(state, words, threshold=oracle.threshold)
+    one = report_unary(state, n_states, epsilon=oracle.epsilon, words=fed(words))
+    assert many[0].tobytes() == one
 
 
 def test_a_report_from_the_operating_system_has_the_right_length_and_padding():
-    report = pack_report(3, entropy_words(13), threshold=2**64)
+    report = report_unary(3, 13, epsilon=1)
     assert len(report) == 2
     assert report[1] < 1 << 5
 

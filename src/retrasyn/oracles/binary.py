@@ -5,7 +5,6 @@ unary encoding, so that (1 - q) / q never exceeds e^epsilon. The argument is in
 `docs/proofs/binary.md`.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,16 +13,6 @@ import numpy.typing as npt
 from retrasyn.messages import Aggregate, Estimate
 from retrasyn.oracles import kernels
 from retrasyn.oracles.threshold import WORD, noise_threshold
-
-
-def answer_bit(truth: int, words: Iterable[int], *, threshold: int) -> int:
-    """Answer with one 64-bit word, in plain integers.
-
-    >>> answer_bit(1, [4], threshold=5), answer_bit(1, [5], threshold=5)
-    (0, 1)
-    """
-    (word,) = words
-    return truth ^ (word < threshold)
 
 
 @dataclass(frozen=True, slots=True)

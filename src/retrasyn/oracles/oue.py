@@ -4,7 +4,6 @@ A user's state becomes n_states bits; the true bit survives with probability 1/2
 turns on with probability q = T / 2^64, the exact figure just above 1 / (e^epsilon + 1).
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,21 +11,7 @@ import numpy.typing as npt
 
 from retrasyn.messages import Aggregate, Estimate
 from retrasyn.oracles import kernels
-from retrasyn.oracles.threshold import HALF, WORD, noise_threshold
-
-
-def pack_report(state: int, words: Iterable[int], *, threshold: int) -> bytes:
-    """Perturb one state with one 64-bit word per bit, in plain integers.
-
-    A state of -1 is a null report.
-
-    >>> pack_report(1, [1 << 63, 0, 1 << 63], threshold=5).hex()
-    '02'
-    """
-    packed = 0
-    for bit, word in enumerate(words):
-        packed |= (word < (HALF if bit == state else threshold)) << bit
-    return packed.to_bytes((bit + 8) // 8, "little")
+from retrasyn.oracles.threshold import WORD, noise_threshold
 
 
 @dataclass(frozen=True, slots=True)

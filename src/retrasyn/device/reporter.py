@@ -1,0 +1,184 @@
+"""Round in, report bytes or a reasoned refusal out. No input or output of its own.
+
+The eleven device rules stand in `rules.py` (1 to 6 and 8), `sampling.py` (7) and here (9 to 11).
+"""
+
+from dataclasses import InitVar, dataclass, field, replace
+
+from retrasyn.device import rules
+from retrasyn.device.answers import Answer, Drawn, Refusal, Status, Whereabouts
+from retrasyn.device.clock import Instant
+from retrasyn.device.keeper import REASONS, Keeper
+from retrasyn.device.ledger import MILLI, Entry, kept
+from retrasyn.device.memory import Head
+from retrasyn.device.oracle import perturb
+from retrasyn.device.rules import Case
+from retrasyn.device.sampling import Sampling, draw_lots, draw_word
+from retrasyn.device.signatures import Verify
+from retrasyn.device.volatile import Store
+from retrasyn.errors import WireError
+from retrasyn.messages import Manifest, Question, Report
+from retrasyn.randomness.entropy import Words, system_bytes
+from retrasyn.wire.canonical import signed_part, unseal
+from retrasyn.wire.frames import (
+    DEVICE_BYTES,
+    MIN_KEY_BYTES,
+    encode_report,
+    n_answers,
+    question_code,
+)
+from retrasyn.wire.texts import decode_manifest, decode_round, round_hash
+
+
+@dataclass(slots=True)
+class Reporter:
+    """One device. All it knows is in its store; all it sends went through every rule."""
+
+    device: bytes = field(repr=False)  # id, 16 bytes
+    key: bytes = field(repr=False)  # shared with the curator at enrolment, for tags
+    store: InitVar[Store]
+    verify: Verify = field(repr=False)
+    words: Words = field(default=system_bytes, repr=False)
+    _keeper: Keeper = field(init=False, repr=False)
+    _drawn: tuple[Drawn, bytes] | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self, store: Store) -> None:
+        if len(self.device) != DEVICE_BYTES or len(self.key) < MIN_KEY_BYTES:
+            raise WireError(
+                f"a device id has {DEVICE_BYTES} bytes and a key at least {MIN_KEY_BYTES}, not "
+                f"{len(self.device)} and {len(self.key)}; draw both at random"
+            )
+        self._keeper = Keeper(store)
+
+    def pin(self, envelope: bytes, now: Instant) -> Manifest:
+        """Take a manifest on, once the owner has agreed to it.
+
+        A new one means quarantine, until the longer of both windows has passed. Pinning the same
+        manifest again changes nothing.
+        """
+        text, signature = unseal(envelope)
+        manifest = decode_manifest(text)
+        if not self.verify(manifest.key, signed_part("manifest", text), signature):
+            raise WireError(f"manifest {manifest.name!r} is not signed by its own key; refuse it")
+        if text != self._keeper.remember(now).pinned:
+            self._keeper.silence(text, now, reason=REASONS[self._keeper.lost])
+        return manifest
+
+    def quarantine(self, reason: str, now: Instant) -> None:
+        """Be silent for a window, for instance because the device has to enrol again."""
+        text = self._keeper.remember(now).pinned
+        if text:
+            self._keeper.silence(text, now, reason=reason)
+
+    def status(self, now: Instant) -> Status:
+        """Return what the owner may see."""
+        memory, pinned = self._keeper.remember(now), self._keeper.pinned
+        t = 0 if pinned is None else pinned.round_at(now)
+        left = 0 if pinned is None else rules.quarantine_left(memory, pinned, t)
+        why = "" if memory.quarantine is None or not left else memory.quarantine.reason
+        return Status(
+            campaign="" if pinned is None else pinned.manifest.name,
+            quarantine=why,
+            rounds_left=left,
+            spent=memory.spent,
+            lifetime_cap=0 if pinned is None else pinned.manifest.lifetime_cap,
+        )
+
+    def answer(self, envelope: bytes, now: Instant, whereabouts: Whereabouts) -> Answer | Refusal:
+        """Draw and report at once, for those who need not wait for a fix."""
+        drawn = self.draw(envelope, now, whereabouts)
+        return self.report(envelope, now, whereabouts) if isinstance(drawn, Drawn) else drawn
+
+    def draw(
+        self, envelope: bytes, now: Instant, whereabouts: Whereabouts
+    ) -> Drawn | Answer | Refusal:
+        """Decide on a round by rules 1 to 7; reads presence, and no place."""
+        case = self._open(envelope, now)
+        if not isinstance(case, Case):
+            return case
+        for number, rule in rules.BEFORE_DECIDING:
+            if reason := rule(case):
+                return Refusal(number, reason)
+        return self._decide(case, whereabouts.kind(case.asked.t))
+
+    def report(self, envelope: bytes, now: Instant, whereabouts: Whereabouts) -> Answer | Refusal:
+        """Answer the round that was drawn by rules 8 to 11, at its send instant or before."""
+        case = self._open(envelope, now)
+        if not isinstance(case, Case):
+            return case
+        if self._drawn is None or self._drawn[1] != case.digest:
+            return Refusal(5, f"round {case.asked.t} was not drawn since this device started")
+        drawn, _ = self._drawn
+        self._drawn = None
+        wish = rules.wish_for(case, drawn.question, _sampled(case, whereabouts))
+        if reason := rules.check_budget(case, wish):
+            return Refusal(8, reason)
+        return Answer(self._make(case, wish, drawn.question, whereabouts), drawn.send_at)
+
+    def _open(self, envelope: bytes, now: Instant) -> Case | Answer | Refusal:
+        """Verify and read a round by rules 1 to 3; what was made before is sent again (4)."""
+        memory, pinned = self._keeper.remember(now), self._keeper.pinned
+        if pinned is None:
+            why = REASONS[self._keeper.lost]
+            return Refusal(1, f"no manifest is pinned ({why}); show it to the owner and pin it")
+        try:
+            text, signature = unseal(envelope)
+            if not self.verify(pinned.manifest.key, signed_part("round", text), signature):
+                return Refusal(1, "the round is not signed by the pinned key")
+            asked = decode_round(text)
+        except WireError as fault:
+            return Refusal(1, str(fault))
+        case = Case(pinned=pinned, asked=asked, digest=round_hash(text), memory=memory, now=now)
+        for number, rule in rules.BEFORE_RESENDING:
+            if reason := rule(case):
+                return Refusal(number, reason)
+        return Answer(memory.frame, now.wall) if rules.made_before(case) else case
+
+    def _decide(self, case: Case, kind: int) -> Drawn | Refusal:
+        """Rule 7: phase or coin, decided and durable before any place is read."""
+        t, memory = case.asked.t, case.memory
+        lots = memory.lots or draw_lots(self.words)
+        sampling = Sampling(case.manifest, lots)
+        chosen = sampling.chosen(case.asked, self.words)
+        question = sampling.question(kind, self.words)
+        span = case.asked.close * MILLI - case.now.wall
+        send_at = case.now.wall + draw_word(self.words) % span
+        head = Head(manifest=case.pinned.id, t=t, digest=case.digest)
+        self._drawn = None
+        self._keeper.save(replace(memory, lots=lots, heads=memory.with_head(head)))
+        if not chosen:
+            return Refusal(7, f"round {t} is not for this device")
+        if question is None:
+            return Refusal(7, f"round {t} asks nothing of this device now")
+        drawn = Drawn(t, send_at, question)
+        self._drawn = drawn, case.digest
+        return drawn
+
+    def _make(self, case: Case, wish: Entry, question: Question, whereabouts: Whereabouts) -> bytes:
+        """Rules 9 to 11: state, noise, a durable entry with its bytes; never again for this t."""
+        manifest, memory = case.manifest, case.memory
+        n = n_answers(question, manifest)
+        truth = whereabouts.answer(question, wish.t)
+        report = Report(
+            question=question_code(question, manifest.ages),
+            n_states=n,
+            t=wish.t,
+            epsilon=wish.epsilon,
+            manifest=case.pinned.id,
+            device=self.device,
+            bits=perturb(truth, n, question, manifest.oracle, wish.epsilon, self.words),
+        )
+        frame = encode_report(report, self.key, oracle=manifest.oracle)
+        furthest = replace(wish, lookback=max((1, *manifest.ages)))
+        entries = (*kept(memory.entries, furthest), wish)
+        total = memory.spent + wish.epsilon
+        self._keeper.save(replace(memory, entries=entries, frame=frame, spent=total))
+        return frame
+
+
+def _sampled(case: Case, whereabouts: Whereabouts) -> int:
+    """Return what the odometer showed when the position was taken; now, if none was."""
+    boot = whereabouts.sampled(case.asked.t)
+    if boot is None or boot > case.now.boot:
+        return case.uptime
+    return max(case.uptime - (case.now.boot - boot), 0)

@@ -1,0 +1,162 @@
+"""The device rules 1 to 8: each returns why a round gets no answer, or None.
+
+Any failure means silence. Rules 9 to 11 are not questions but the way a report is made; they stand
+in `reporter.py`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from retrasyn.device import ledger
+from retrasyn.device.clock import Instant
+from retrasyn.device.keeper import Pinned
+from retrasyn.device.ledger import MILLI, Entry
+from retrasyn.device.memory import Memory
+from retrasyn.messages import MICRO, Manifest, Question, Round
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One round before one device."""
+
+    pinned: Pinned
+    asked: Round
+    digest: bytes  # hash of the round
+    memory: Memory
+    now: Instant
+
+    @property
+    def manifest(self) -> Manifest:
+        """The pinned manifest."""
+        return self.pinned.manifest
+
+    @property
+    def uptime(self) -> int:
+        """What the odometer shows now."""
+        return self.memory.odometer.total
+
+
+def check_chain(case: Case) -> str | None:
+    """Rule 1, after the signature: manifest id and chain."""
+    asked, head = case.asked, case.memory.head_of(case.pinned.id)
+    if asked.manifest != case.pinned.id:
+        return "the round belongs to another manifest than the pinned one"
+    if asked.t == 0 and asked.previous != case.pinned.digest:
+        return "the first round does not follow from the manifest"
+    if head is None:
+        return None
+    if asked.t == head.t and case.digest != head.digest:
+        return f"there are two different rounds {asked.t}"
+    if asked.t == head.t + 1 and asked.previous != head.digest:
+        return f"round {asked.t} does not follow from round {head.t} as this device saw it"
+    return None
+
+
+def check_current(case: Case) -> str | None:
+    """Rule 2: t is the device's own current round, and the round is open."""
+    own = case.pinned.round_at(case.now)
+    if case.asked.t != own:
+        return f"round {case.asked.t} is not the current one by this device's clock, which is {own}"
+    if case.now.wall >= case.asked.close * MILLI:
+        return f"round {case.asked.t} is closed"
+    return None
+
+
+def check_as_pinned(case: Case) -> str | None:
+    """Rule 3: epsilon within the pinned ceiling; instants as the pinned period has them.
+
+    Window, gap and number of states are read from the pinned manifest and nowhere else.
+    """
+    asked, manifest = case.asked, case.manifest
+    if asked.epsilon > manifest.epsilon:
+        return (
+            f"epsilon_t={asked.epsilon / MICRO:.6g} is above the pinned "
+            f"epsilon={manifest.epsilon / MICRO:.6g}"
+        )
+    opens = manifest.epoch + asked.t * manifest.period
+    if asked.open != opens or asked.close > opens + manifest.period:
+        return f"round {asked.t} opens or closes otherwise than the pinned period says"
+    return None
+
+
+def made_before(case: Case) -> bool:
+    """Rule 4: an entry for t exists, so its bytes are sent again."""
+    newest = case.memory.entries[-1:]
+    return any((e.manifest, e.t) == (case.pinned.id, case.asked.t) for e in newest)
+
+
+def check_newer(case: Case) -> str | None:
+    """Rule 5: t is newer than any before, and no coin was flipped for it."""
+    head = case.memory.head_of(case.pinned.id)
+    if head is not None and case.asked.t <= head.t:
+        return f"round {head.t} was decided on already; this device does not go back"
+    return None
+
+
+def quarantine_left(memory: Memory, pinned: Pinned, t: int) -> int:
+    """Return the rounds of quarantine that are left, by round number or uptime: the more."""
+    quarantine = memory.quarantine
+    if quarantine is None:
+        return 0
+    round_time = pinned.manifest.period * MILLI
+    by_uptime = (memory.odometer.total - quarantine.uptime) // round_time
+    return max(quarantine.rounds - min(t - quarantine.t, by_uptime), 0)
+
+
+def check_quarantine(case: Case) -> str | None:
+    """Rule 6: quarantine is over."""
+    quarantine = case.memory.quarantine
+    left = quarantine_left(case.memory, case.pinned, case.asked.t)
+    if quarantine is None or not left:
+        return None
+    return f"quarantine ({quarantine.reason}): {left} rounds are left"
+
+
+BEFORE_RESENDING: tuple[tuple[int, Callable[[Case], str | None]], ...] = (
+    (1, check_chain),
+    (2, check_current),
+    (3, check_as_pinned),
+)
+BEFORE_DECIDING: tuple[tuple[int, Callable[[Case], str | None]], ...] = (
+    (5, check_newer),
+    (6, check_quarantine),
+)
+
+
+def wish_for(case: Case, question: Question, uptime: int) -> Entry:
+    """Return the entry that a report would make."""
+    return Entry(
+        manifest=case.pinned.id,
+        t=case.asked.t,
+        uptime=uptime,
+        epsilon=case.asked.epsilon,
+        lookback=question.lookback,
+        gap=case.manifest.gap,
+        period=case.manifest.period,
+    )
+
+
+def check_budget(case: Case, wish: Entry) -> str | None:
+    """Rule 8: spend within the rest, plus epsilon_t, stays within epsilon; and the lifetime cap.
+
+    What was spent before a quarantine is unknown, so its beginning counts as all of epsilon.
+    """
+    epsilon, memory = case.manifest.epsilon, case.memory
+    total = ledger.spent((*_unknown(case, wish), *memory.entries), wish)
+    if total + wish.epsilon > epsilon:
+        return (
+            f"epsilon_t={wish.epsilon / MICRO:.6g} would bring the last {wish.rest} rounds to "
+            f"{(total + wish.epsilon) / MICRO:.6g}, above epsilon={epsilon / MICRO:.6g}"
+        )
+    if memory.spent + wish.epsilon > case.manifest.lifetime_cap:
+        return f"the lifetime cap of {case.manifest.lifetime_cap / MICRO:.6g} is reached"
+    return None
+
+
+def _unknown(case: Case, wish: Entry) -> tuple[Entry, ...]:
+    """Return what may have been spent just before a quarantine began."""
+    quarantine = case.memory.quarantine
+    if quarantine is None:
+        return ()
+    whole = case.manifest.epsilon
+    return (replace(wish, t=quarantine.t, uptime=quarantine.uptime, epsilon=whole, lookback=1),)

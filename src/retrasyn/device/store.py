@@ -1,0 +1,151 @@
+"""The durable store: one row in SQLite, replaced in one transaction, on disk before it returns.
+
+Whatever cannot be trusted is reported as lost, which means quarantine. Whatever cannot be written
+is a `LedgerError`, which means that nothing is sent.
+"""
+
+import hashlib
+import os
+import sqlite3
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from retrasyn.device.memory import Memory, read_memory, write_memory
+from retrasyn.device.volatile import Lost
+from retrasyn.device.witness import Witness, read_witness, write_witness
+from retrasyn.errors import LedgerError
+from retrasyn.randomness.entropy import system_bytes
+
+_TABLE = """CREATE TABLE ledger (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    store BLOB NOT NULL, counter INTEGER NOT NULL, body TEXT NOT NULL, digest BLOB NOT NULL)"""
+_PRAGMAS = (
+    "PRAGMA locking_mode = EXCLUSIVE",  # a second process is refused
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = EXTRA",  # every commit is on disk before it returns
+)
+
+
+@dataclass(slots=True)
+class SQLiteStore:
+    """A ledger in a file, with its witness beside it."""
+
+    path: Path
+    _connection: sqlite3.Connection | None = field(default=None, repr=False)
+    _store: bytes = field(default=b"", repr=False)  # names this file; empty until it is trusted
+    _counter: int = 0
+
+    def __post_init__(self) -> None:
+        self.path = Path(self.path)
+
+    @property
+    def witness_path(self) -> Path:
+        """Where the witness is."""
+        return self.path.with_name(self.path.name + ".witness")
+
+    def load(self) -> Memory | Lost:
+        """Return what was saved last, or why it cannot be trusted."""
+        self.close()
+        self._store = b""
+        if not self.path.exists():
+            return Lost("missing")
+        try:
+            row = self._read_row()
+            witness = read_witness(self.witness_path)
+        except (sqlite3.OperationalError, OSError) as fault:
+            raise self._broken("read", fault) from None
+        except sqlite3.DatabaseError:
+            return Lost("corrupt")
+        memory = None if row is None else _checked(*row)
+        if row is None or memory is None:
+            return Lost("corrupt")
+        store, counter, *_ = row
+        if witness is None or not witness.vouches_for(store, counter):
+            return Lost("rolled back", memory.spent)
+        self._store, self._counter = store, counter
+        return memory
+
+    def save(self, memory: Memory) -> None:
+        """Replace the row, then the witness; both are on disk when this returns."""
+        try:
+            if not self._store:
+                self._make_anew()
+            self._commit(memory)
+            write_witness(self.witness_path, Witness(self._store, self._counter))
+        except (sqlite3.Error, OSError) as fault:
+            self.close()
+            raise self._broken("written", fault) from None
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self._connection is not None:
+            with suppress(sqlite3.Error):
+                self._connection.close()
+        self._connection = None
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = sqlite3.connect(self.path, timeout=1.0, isolation_level=None)
+            for pragma in _PRAGMAS:
+                self._connection.execute(pragma)
+        return self._connection
+
+    def _read_row(self) -> tuple[bytes, int, str, bytes] | None:
+        connection = self._connect()
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'ledger'").fetchone():
+            return None
+        row: tuple[bytes, int, str, bytes] | None = connection.execute(
+            "SELECT store, counter, body, digest FROM ledger"
+        ).fetchone()
+        return row
+
+    def _make_anew(self) -> None:
+        """Make an empty file under a new name; what was there is not trusted and goes."""
+        self.close()
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+        os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        self._connect().execute(_TABLE)
+        _sync_folder(self.path.parent)
+        self._store, self._counter = system_bytes(16), 0
+
+    def _commit(self, memory: Memory) -> None:
+        body = write_memory(memory)
+        counter = self._counter + 1
+        digest = _digest(self._store, counter, body)
+        connection = self._connect()
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(
+            "INSERT OR REPLACE INTO ledger VALUES (1, ?, ?, ?, ?)",
+            (self._store, counter, body, digest),
+        )
+        connection.execute("COMMIT")
+        self._counter = counter
+
+    def _broken(self, verb: str, fault: Exception) -> LedgerError:
+        return LedgerError(
+            f"the ledger {self.path} cannot be {verb} ({fault}): nothing is sent without it; "
+            "free its disk, make it writable, or end the other process that holds it"
+        )
+
+
+def _digest(store: bytes, counter: int, body: str) -> bytes:
+    return hashlib.sha256(store + counter.to_bytes(8, "little") + body.encode()).digest()
+
+
+def _checked(store: bytes, counter: int, body: str, digest: bytes) -> Memory | None:
+    """Return the memory of a row, or None if it is not what was written."""
+    try:
+        return read_memory(body) if _digest(store, counter, body) == digest else None
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        return None
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make sure that a new file's name survives a loss of power."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

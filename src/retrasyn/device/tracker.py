@@ -1,0 +1,113 @@
+"""From fixes to one state per timestamp.
+
+Presence is whether the owner shares, never where the device is: outside the box, or without a fix,
+a device is present and has nothing to say.
+"""
+
+from dataclasses import dataclass, field
+
+from retrasyn.device.ledger import MILLI
+from retrasyn.device.states import NULL, cell_of, numbering_of
+from retrasyn.messages import ABSENT, ENTERING, MOVING, QUITTING, Manifest, Question
+from retrasyn.randomness.entropy import Words, draw, system_bytes
+
+Fix = tuple[float, float]
+_NEVER = -2
+
+
+@dataclass(slots=True)
+class Tracker:
+    """The last two cells of a device, and no more. Nothing of it is written to disk.
+
+    Call `observe` once per timestamp while the owner shares, and `stop` at the first timestamp
+    at which sharing has ended. Both note what the boot-time clock shows, in milliseconds.
+    """
+
+    manifest: Manifest
+    words: Words = field(default=system_bytes, repr=False)
+    _t: int = field(default=_NEVER, repr=False)
+    _boot: int = field(default=0, repr=False)
+    _kind: int = field(default=ABSENT, repr=False)
+    _entered: int = field(default=_NEVER, repr=False)
+    _before: int | None = field(default=None, repr=False)  # cell at the timestamp before
+    _cell: int | None = field(default=None, repr=False)
+    _state: int = field(default=NULL, repr=False)
+
+    def observe(self, t: int, fix: Fix | None, *, boot: int) -> None:
+        """Take the position of timestamp t, or note that there is none.
+
+        A timestamp may be observed again, and then the later fix counts; one that lies before the
+        last is ignored: a clock was set back, and what was reported stays so.
+        """
+        if t < self._t or (t == self._t and self._kind == QUITTING):
+            return
+        if t > self._t:
+            follows = self._follows(t, boot)
+            self._before = self._cell if follows else None
+            self._kind = MOVING if follows else ENTERING
+            self._entered = self._entered if follows else t
+        self._t, self._boot = t, boot
+        self._cell = None if fix is None else cell_of(*fix, self.manifest)
+        self._state = self._state_now()
+
+    def stop(self, t: int, *, boot: int) -> None:
+        """Note that the owner does not share any more at t."""
+        if t <= self._t:
+            return
+        states = numbering_of(self.manifest)
+        follows = self._follows(t, boot)
+        last = self._cell if follows else None
+        self._state = NULL if last is None else states.quit(last)
+        self._kind = QUITTING if follows else ABSENT
+        self._t, self._boot, self._before, self._cell = t, boot, last, None
+
+    def kind(self, t: int) -> int:
+        """Return whether the device enters, moves, quits or is absent: presence, never place."""
+        return self._kind if t == self._t else ABSENT
+
+    def sampled(self, t: int) -> int | None:
+        """Return what the boot-time clock showed when the position of t was taken."""
+        return self._boot if t == self._t else None
+
+    def answer(self, question: Question, t: int) -> int:
+        """Return the true answer at t, counted from the first one the question knows; or NULL."""
+        present = self.kind(t) in (ENTERING, MOVING)
+        match question.about:
+            case "present":
+                return 0 if present else NULL
+            case "older":
+                return 0 if present and t - self._entered + 1 > question.threshold else NULL
+        state = self._state if t == self._t else NULL
+        n_moves, n_cells = numbering_of(self.manifest).n_moves, self.manifest.side**2
+        first, last = {
+            "move": (0, n_moves),
+            "enter": (n_moves, n_moves + n_cells),
+            "quit": (n_moves + n_cells, n_moves + 2 * n_cells),
+        }.get(question.about, (0, n_moves + 2 * n_cells))
+        return state - first if first <= state < last else NULL
+
+    def _follows(self, t: int, boot: int) -> bool:
+        """Tell whether t comes straight after the last timestamp, by both clocks.
+
+        A wall clock that is set back or forth makes far positions look like neighbours in time.
+        """
+        elapsed = boot - self._boot
+        near = elapsed >= 0 and 2 * elapsed < 3 * self.manifest.period * MILLI
+        return near and t == self._t + 1 and self._kind in (ENTERING, MOVING)
+
+    def _state_now(self) -> int:
+        """Return the state of an observed timestamp from its last two cells."""
+        states = numbering_of(self.manifest)
+        if self._cell is None:
+            return NULL
+        if self._kind == ENTERING:
+            return states.enter(self._cell)
+        if self._before is None:
+            return NULL
+        move = states.move(self._before, self._cell)
+        if move != NULL:
+            return move
+        if self.manifest.jump == "clamp":
+            return states.move(self._before, states.clamp(self._before, self._cell))
+        heads = draw(self.words, 1)[0] & 1  # one of the two, never both
+        return states.enter(self._cell) if heads else states.quit(self._before)

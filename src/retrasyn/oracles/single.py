@@ -1,0 +1,151 @@
+"""One report on a device, from the operating system's words (standard library only).
+
+Every function turns fresh 64-bit words into a report by comparing integers; there is no float on
+the way. How many words are drawn does not depend on the state, up to a redraw that happens less
+than once in 2^47 reports. The arguments are in `docs/proofs`: `oue.md`, `grr.md`, `olh.md` and
+`binary.md`. Compiled code in `kernels.py` makes the same reports of the same words, for many
+simulated devices at once.
+"""
+
+import struct
+from collections.abc import Sequence
+
+from retrasyn.errors import SettingError
+from retrasyn.oracles.threshold import HALF, WORD, hash_range, lie_threshold, noise_threshold
+from retrasyn.randomness.entropy import Words, draw, system_bytes
+
+NULL = -1
+"""The state of a device that has nothing to say."""
+MAX_ANSWERS = 65_535
+SEED_BYTES = 4
+_WORD_BYTES = 8
+
+
+def report_unary(state: int, n_answers: int, *, epsilon: int, words: Words = system_bytes) -> bytes:
+    """Return one bit per answer (OUE), packed from the lowest bit on, padded with zeros.
+
+    >>> len(report_unary(3, 328, epsilon=1_000_000))
+    41
+    """
+    _check_state(state, n_answers)
+    threshold = noise_threshold(epsilon)
+    packed = 0
+    for bit, word in enumerate(_draw_words(words, n_answers)):
+        packed |= (word < (HALF if bit == state else threshold)) << bit
+    return packed.to_bytes(report_bytes("oue", n_answers, epsilon=epsilon), "little")
+
+
+def report_symbol(
+    state: int, n_answers: int, *, epsilon: int, words: Words = system_bytes
+) -> bytes:
+    """Return one answer (GRR): the true one or another; null is one more answer, the last.
+
+    >>> len(report_symbol(3, 328, epsilon=1_000_000))
+    2
+    """
+    _check_state(state, n_answers)
+    truth = n_answers if state == NULL else state
+    symbol = _hide(truth, n_answers, epsilon, words, _draw_words(words, 2))
+    return symbol.to_bytes(report_bytes("grr", n_answers, epsilon=epsilon), "little")
+
+
+def report_hash(state: int, n_answers: int, *, epsilon: int, words: Words = system_bytes) -> bytes:
+    """Return a fresh seed and the hashed answer or another value (OLH); null is any value.
+
+    >>> len(report_hash(3, 328, epsilon=1_000_000))
+    5
+    """
+    _check_state(state, n_answers)
+    n_values = hash_range(epsilon)
+    seed_word, *two = _draw_words(words, 3)
+    seed = seed_word % (1 << 8 * SEED_BYTES)
+    if state == NULL:
+        value = _uniform(two[1], n_values, words)
+    else:
+        truth = hash_answer(seed, state, n_values)
+        value = _hide(truth, n_values - 1, epsilon, words, two)
+    size = report_bytes("olh", n_answers, epsilon=epsilon) - SEED_BYTES
+    return seed.to_bytes(SEED_BYTES, "little") + value.to_bytes(size, "little")
+
+
+def report_bit(truth: int, *, epsilon: int, words: Words = system_bytes) -> bytes:
+    """Return a yes (1) or no (0), true except with probability q: one byte.
+
+    >>> len(report_bit(1, epsilon=1_000_000))
+    1
+    """
+    if truth not in (0, 1):
+        raise ValueError("an answer of one bit is 0 or 1")
+    (word,) = _draw_words(words, 1)
+    return bytes([truth ^ (word < noise_threshold(epsilon))])
+
+
+def report_bytes(oracle: str, n_answers: int, *, epsilon: int) -> int:
+    """Return how many bytes a report takes.
+
+    >>> [report_bytes(name, 328, epsilon=1_000_000) for name in ("oue", "grr", "olh", "bit")]
+    [41, 2, 5, 1]
+    """
+    match oracle:
+        case "oue":
+            return (n_answers + 7) // 8
+        case "grr":
+            return (n_answers.bit_length() + 7) // 8
+        case "olh":
+            return SEED_BYTES + ((hash_range(epsilon) - 1).bit_length() + 7) // 8
+        case "bit":
+            return 1
+    raise SettingError(f"oracle {oracle!r} is not one of oue, grr, olh, bit")
+
+
+def hash_answer(seed: int, answer: int, n_values: int) -> int:
+    """Return the value an answer hashes to under a seed of 32 bits.
+
+    Two rounds of the finaliser of SplitMix64, in whole numbers modulo 2^64.
+
+    >>> [hash_answer(7, answer, 4) for answer in range(8)]
+    [0, 3, 1, 1, 0, 0, 3, 2]
+    """
+    own_key = _word_at(_STRIDE, seed)
+    return ((_word_at(own_key, answer) >> 32) * n_values) >> 32
+
+
+_STRIDE = 0x9E3779B97F4A7C15
+
+
+def _word_at(key: int, identifier: int) -> int:
+    """Return what `word_at` of the compiled kernels returns."""
+    z = (key + identifier * _STRIDE) % WORD
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % WORD
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % WORD
+    return z ^ (z >> 31)
+
+
+def _hide(truth: int, others: int, epsilon: int, words: Words, two: Sequence[int]) -> int:
+    """Return the truth, or with the exact probability of a lie one of the others."""
+    lot, choice = two
+    other = _uniform(choice, others, words)
+    other += other >= truth
+    return other if lot < lie_threshold(epsilon, others) else truth
+
+
+def _uniform(word: int, n: int, words: Words) -> int:
+    """Return one of 0..n-1, each equally likely: words of the incomplete last lap are redrawn."""
+    while word < WORD % n:
+        (word,) = _draw_words(words, 1)
+    return word % n
+
+
+def _draw_words(words: Words, n: int) -> tuple[int, ...]:
+    """Return n fresh 64-bit words."""
+    return struct.unpack(f"<{n}Q", draw(words, _WORD_BYTES * n))
+
+
+def _check_state(state: int, n_answers: int) -> None:
+    """Refuse what is no answer, without telling what it was."""
+    if not 1 <= n_answers <= MAX_ANSWERS:
+        raise SettingError(
+            f"{n_answers} answers are outside 1..{MAX_ANSWERS:,}; use a coarser grid"
+        )
+    if not NULL <= state < n_answers:
+        raise ValueError(f"a state is one of 0..{n_answers - 1}, or -1 for null")
