@@ -215,12 +215,11 @@ def play(seed: int, n_steps: int = N_STEPS) -> Life:
     life = Life(dice, campaigns_of(dice))
     life.real = 500 * 60_000.0 + dice.random() * 60_000
     life.start()
-    moves = [(move, weight) for move, weight in MISCHIEF.items()]
+    moves, weights = list(MISCHIEF), list(MISCHIEF.values())
     for _ in range(n_steps):
         honest_round(life)
         if dice.random() < 0.35:
-            move = dice.choices([m for m, _ in moves], [w for _, w in moves])[0]
-            move(life)
+            dice.choices(moves, weights)[0](life)
     return life
 
 
@@ -393,10 +392,14 @@ def _by_time(reports: list[Sent], manifest: Manifest) -> list[str]:
 
 
 def _between(reports: list[Sent], manifests: list[Manifest]) -> list[str]:
-    """Reports of two campaigns are as far apart as the longer of both windows."""
-    longest = max(manifest.window * manifest.period * 1000 for manifest in manifests)
+    """Reports of two campaigns are as far apart as the longer of both windows.
+
+    A device that lost its ledger in between knows the window of the later campaign only.
+    """
+    spans = [manifest.window * manifest.period * 1000 for manifest in manifests]
     return [
         f"campaigns {one.campaign} and {two.campaign}: {two.last - one.last:.0f} ms"
         for one, two in itertools.pairwise(reports)
-        if one.campaign != two.campaign and two.last - one.last < longest
+        if one.campaign != two.campaign
+        and two.last - one.last < (max(spans) if one.life == two.life else spans[two.campaign])
     ]
