@@ -86,9 +86,14 @@ class SQLiteStore:
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = sqlite3.connect(self.path, timeout=1.0, isolation_level=None)
-            for pragma in _PRAGMAS:
-                self._connection.execute(pragma)
+            connection = sqlite3.connect(self.path, timeout=1.0, isolation_level=None)
+            try:
+                for pragma in _PRAGMAS:
+                    connection.execute(pragma)
+            except sqlite3.Error:
+                connection.close()  # or the next commit would go without them
+                raise
+            self._connection = connection
         return self._connection
 
     def _read_row(self) -> tuple[bytes, int, str, bytes] | None:
@@ -103,12 +108,13 @@ class SQLiteStore:
     def _make_anew(self) -> None:
         """Make an empty file under a new name; what was there is not trusted and goes."""
         self.close()
+        store = system_bytes(16)
         for suffix in ("", "-wal", "-shm", "-journal"):
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         self._connect().execute(_TABLE)
         _sync_folder(self.path.parent)
-        self._store, self._counter = system_bytes(16), 0
+        self._store, self._counter = store, 0
 
     def _commit(self, memory: Memory) -> None:
         body = write_memory(memory)

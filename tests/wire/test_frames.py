@@ -1,0 +1,190 @@
+"""Reports and acknowledgements: exact bytes, and a refusal of all others."""
+
+import dataclasses
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from campaigns import DEVICE, DEVICE_KEY, manifest_of
+from retrasyn.errors import WireError
+from retrasyn.messages import Ack, Question, Report
+from retrasyn.oracles.single import report_bytes
+from retrasyn.wire import decode_ack, decode_report, encode_ack, encode_report, report_digest
+from retrasyn.wire.frames import STATUSES, device_of, n_answers, question_code, question_of
+
+REPORT = Report(
+    question=0,
+    n_states=328,
+    t=77,
+    epsilon=1_000_000,
+    manifest=b"manifest",
+    device=DEVICE,
+    bits=bytes(40) + b"\x80",
+)
+ACK = Ack(status="accepted", manifest=b"manifest", t=77, digest=bytes(16))
+
+
+def frame_of(oracle="oue", **changes):
+    return encode_report(dataclasses.replace(REPORT, **changes), DEVICE_KEY, oracle=oracle)
+
+
+def test_a_report_of_328_states_has_93_bytes_and_comes_back_as_it_was():
+    frame = frame_of()
+    assert len(frame) == 93
+    assert decode_report(frame, DEVICE_KEY, oracle="oue") == REPORT
+    assert device_of(frame) == DEVICE
+
+
+@given(
+    n_states=st.integers(1, 65_535),
+    t=st.integers(0, 2**32 - 1),
+    epsilon=st.integers(1, 100_000_000),
+    oracle=st.sampled_from(["oue", "grr", "olh"]),
+    seed=st.integers(0, 2**32),
+)
+def test_every_report_comes_back_as_it_was(n_states, t, epsilon, oracle, seed):
+    dice = random.Random(seed)
+    size = report_bytes(oracle, n_states, epsilon=epsilon)
+    value = {"oue": dice.getrandbits(n_states), "grr": dice.randint(0, n_states)}
+    bits = value.get(oracle, dice.getrandbits(32)).to_bytes(size, "little")
+    report = dataclasses.replace(REPORT, n_states=n_states, t=t, epsilon=epsilon, bits=bits)
+    frame = encode_report(report, DEVICE_KEY, oracle=oracle)
+    assert decode_report(frame, DEVICE_KEY, oracle=oracle) == report
+
+
+@given(st.binary(max_size=200))
+def test_random_bytes_are_no_report_and_no_ack(text):
+    with pytest.raises(WireError):
+        decode_report(text, DEVICE_KEY, oracle="oue")
+    if len(text) != 30 or text[0] != 1 or text[1] >= len(STATUSES):
+        with pytest.raises(WireError):
+            decode_ack(text)
+
+
+@pytest.mark.parametrize("place", range(93))
+def test_a_report_with_one_bit_changed_is_refused(place):
+    frame = bytearray(frame_of())
+    frame[place] ^= 1 << (place % 8)
+    with pytest.raises(WireError):
+        decode_report(bytes(frame), DEVICE_KEY, oracle="oue")
+
+
+def test_a_report_longer_or_shorter_than_it_says_is_refused():
+    frame = frame_of()
+    for text in (frame[:-1], frame + b"\0", frame[:50], b""):
+        with pytest.raises(WireError):
+            decode_report(text, DEVICE_KEY, oracle="oue")
+
+
+def test_a_report_under_another_key_is_refused_without_naming_either():
+    with pytest.raises(WireError, match="tag") as refusal:
+        decode_report(frame_of(), bytes(32), oracle="oue")
+    assert DEVICE_KEY.hex() not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "oracle", "why"),
+    [
+        ({"question": 5}, "oue", "question 5"),
+        ({"question": 32}, "oue", "question 32"),
+        ({"n_states": 0}, "oue", "out of range"),
+        ({"n_states": 65_536}, "oue", "out of range"),
+        ({"t": -1}, "oue", "out of range"),
+        ({"t": 2**32}, "oue", "out of range"),
+        ({"epsilon": 0}, "oue", "out of range"),
+        ({"epsilon": 100_000_001}, "oue", "out of range"),
+        ({"manifest": b"short"}, "oue", "8 bytes"),
+        ({"device": b"short"}, "oue", "16"),
+        ({"bits": bytes(40)}, "oue", "40 bytes"),
+        ({"n_states": 327}, "oue", "padding"),
+        ({"bits": (329).to_bytes(2, "little")}, "grr", "padding"),
+        ({"bits": bytes(4) + b"\4"}, "olh", "padding"),
+        ({"question": 4, "n_states": 1, "bits": b"\2"}, "oue", "padding"),
+        ({"question": 16, "n_states": 2, "bits": b"\1"}, "oue", "padding"),
+    ],
+)
+def test_a_report_that_no_device_makes_is_refused_on_both_sides(changes, oracle, why):
+    with pytest.raises(WireError, match=why):
+        frame_of(oracle, **changes)
+
+
+def test_a_short_key_is_refused():
+    with pytest.raises(WireError, match="too short"):
+        encode_report(REPORT, b"short", oracle="oue")
+
+
+def test_another_version_is_refused():
+    with pytest.raises(WireError, match="version 2"):
+        decode_report(b"\2" + frame_of()[1:], DEVICE_KEY, oracle="oue")
+
+
+def test_a_frame_too_short_to_name_its_device_is_refused():
+    with pytest.raises(WireError, match="too short"):
+        device_of(bytes(51))
+
+
+def test_a_yes_or_no_takes_one_byte_whatever_the_oracle():
+    for oracle in ("oue", "grr", "olh"):
+        frame = frame_of(oracle, question=17, n_states=1, bits=b"\1")
+        assert len(frame) == 53
+        assert decode_report(frame, DEVICE_KEY, oracle=oracle).bits == b"\1"
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_every_ack_comes_back_as_it_was(status):
+    ack = dataclasses.replace(ACK, status=status)
+    assert len(encode_ack(ack)) == 30
+    assert decode_ack(encode_ack(ack)) == ack
+
+
+@pytest.mark.parametrize(
+    "changes", [{"status": "fine"}, {"manifest": b""}, {"digest": b""}, {"t": -1}, {"t": 2**32}]
+)
+def test_an_ack_that_no_curator_makes_is_refused(changes):
+    with pytest.raises(WireError):
+        encode_ack(dataclasses.replace(ACK, **changes))
+
+
+@pytest.mark.parametrize("text", [bytes(30), b"\1\x0b" + bytes(28), encode_ack(ACK) + b"\0"])
+def test_an_ack_of_another_version_status_or_length_is_refused(text):
+    with pytest.raises(WireError):
+        decode_ack(text)
+
+
+def test_the_digest_of_a_report_changes_with_its_bytes():
+    assert report_digest(frame_of()) != report_digest(frame_of(t=78))
+    assert len(report_digest(b"")) == 16
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Question(),
+        Question(about="move"),
+        Question(about="enter"),
+        Question(about="quit"),
+        Question(about="present"),
+        Question(about="older", threshold=6),
+    ],
+)
+def test_every_question_has_a_code_and_comes_back(question):
+    assert question_of(question_code(question, (2, 6)), (2, 6)) == question
+
+
+@pytest.mark.parametrize("code", [5, 15, 18, 255])
+def test_a_code_that_names_no_question_of_the_manifest_is_refused(code):
+    with pytest.raises(WireError, match=f"question {code}"):
+        question_of(code, (2, 6))
+
+
+def test_the_number_of_answers_is_that_of_the_simulated_devices():
+    from retrasyn.oracles import choice
+    from retrasyn.space import Box, Grid, StateSpace
+
+    states = StateSpace(Grid(Box(0, 0, 1, 1), 4))
+    for about in ("transition", "move", "enter", "quit", "present"):
+        question = Question(about=about)
+        ours = n_answers(question, manifest_of(side=4))
+        assert ours == choice.n_answers(question, states)

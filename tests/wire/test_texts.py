@@ -1,0 +1,224 @@
+"""Manifests and rounds: one text for one value, and a refusal of all others."""
+
+import dataclasses
+import json
+from typing import get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from campaigns import Campaign, manifest_of
+from retrasyn.errors import WireError
+from retrasyn.messages import MICRO
+from retrasyn.wire import (
+    decode_manifest,
+    decode_round,
+    encode_manifest,
+    encode_round,
+    manifest_id,
+    round_hash,
+)
+from retrasyn.wire.canonical import MAX_TEXT, read_canonical, seal, unseal, write_canonical
+
+MANIFESTS = [
+    manifest_of(),
+    manifest_of(side=6, window=20, sampling="phase", jump="clamp"),
+    manifest_of(side=1, unit="transition", sampling="self", division="budget"),
+    manifest_of(strata=("transition", "older"), other_share=100_000, ages=(2, 6)),
+    manifest_of(strata=("move", "enter", "quit"), presence="flags"),
+    manifest_of(
+        strata=("transition", "present"),
+        other_share=200_000,
+        presence="hidden",
+        size_source="estimated",
+    ),
+    manifest_of(n_states=49, oracle="grr"),
+    manifest_of(name='Köln, "quoted" and 東京', oracle="olh"),
+]
+ROUND = Campaign(manifest_of()).round_of(4)
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=range(len(MANIFESTS)))
+def test_a_manifest_comes_back_as_it_was(manifest):
+    text = encode_manifest(manifest)
+    assert decode_manifest(text) == manifest
+    assert len(manifest_id(text)) == 8
+    assert round_hash(text)[:8] == manifest_id(text)
+
+
+@given(
+    t=st.integers(0, 2**32 - 1),
+    portion=st.integers(0, 2**64),
+    epsilon=st.integers(1, 100 * MICRO),
+    grace=st.integers(0, 86_400),
+    previous=st.binary(min_size=32, max_size=32),
+)
+def test_a_round_comes_back_as_it_was(t, portion, epsilon, grace, previous):
+    asked = dataclasses.replace(
+        ROUND, t=t, portion=portion, epsilon=epsilon, grace=grace, previous=previous
+    )
+    assert decode_round(encode_round(asked)) == asked
+
+
+def test_texts_hold_no_floats_and_sorted_keys():
+    for text in (encode_manifest(MANIFESTS[3]), encode_round(ROUND)):
+        fields = json.loads(text, parse_float=lambda number: pytest.fail(number))
+        assert list(fields) == sorted(fields)
+        assert text.isascii()
+        assert b" " not in text.replace(b'", "', b"")
+    assert json.loads(encode_round(ROUND))["portion"] == "18446744073709551616"
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"box": (0, 0, 0, 1)}, "lower-left"),
+        ({"box": (0, 5, 9, 5)}, "lower-left"),
+        ({"n_states": 50}, "n_states must be 67"),
+        ({"gap": 3}, "gap must be"),
+        ({"unit": "transition", "window": 3, "gap": 4}, "gap must be"),
+        ({"strata": ("move",)}, "strata"),
+        ({"strata": ()}, "strata"),
+        ({"strata": ("move", "enter", "quit")}, "flags"),
+        ({"presence": "flags"}, "flags"),
+        ({"n_states": 49, "strata": ("move", "enter", "quit"), "presence": "flags"}, "nobody"),
+        ({"presence": "hidden"}, "hidden"),
+        ({"size_source": "estimated"}, "hidden"),
+        (
+            {
+                "presence": "hidden",
+                "size_source": "estimated",
+                "strata": ("transition", "older"),
+                "ages": (2,),
+                "other_share": 5,
+            },
+            "hidden",
+        ),
+        ({"other_share": 5}, "second role"),
+        ({"strata": ("transition", "older"), "ages": (2,)}, "second role"),
+        ({"strata": ("transition", "older"), "other_share": 5}, "ages must"),
+        ({"strata": ("transition", "older"), "other_share": 5, "ages": (6, 2)}, "ages must"),
+        ({"strata": ("transition", "older"), "other_share": 5, "ages": (9,)}, "ages must"),
+        ({"ages": (2,)}, "ages must"),
+        ({"lifetime_cap": 999_999}, "lifetime_cap"),
+        ({"name": ""}, "name must be"),
+        ({"name": "two\nlines"}, "name must be"),
+        ({"name": "\ud800"}, "name must be"),
+        ({"name": "x" * 65}, "name must be"),
+        ({"key": bytes(31)}, "key must be"),
+        ({"key": "00" * 32}, "key must be"),
+        ({"box": (0, 0, 1.5, 1)}, "box must be"),
+        ({"box": [0, 0, 1, 1]}, "box must be"),
+        ({"box": (0, 0, 1)}, "box must be"),
+        ({"side": True}, "side must be"),
+        ({"side": 65}, "side must be"),
+        ({"state_order": 2}, "state_order must be"),
+        ({"period": 0}, "period must be"),
+        ({"epsilon": 0}, "epsilon must be"),
+        ({"oracle": "rappor"}, "oracle must be"),
+        ({"oracle": 3}, "oracle must be"),
+        ({"strata": "transition"}, "strata must be"),
+        ({"strata": ("transition", "speed")}, "strata must be"),
+    ],
+)
+def test_a_manifest_that_contradicts_itself_is_refused(changes, why):
+    with pytest.raises(WireError, match=why):
+        encode_manifest(manifest_of(**changes))
+
+
+def test_a_decoder_refuses_a_contradiction_as_the_encoder_does():
+    fields = json.loads(encode_manifest(manifest_of()))
+    with pytest.raises(WireError, match="gap must be"):
+        decode_manifest(write_canonical(fields | {"gap": 3}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"t": -1}, "t must be"),
+        ({"t": 1.0}, "not canonical"),
+        ({"t": "1"}, "t must be"),
+        ({"portion": 5}, "portion must be"),
+        ({"portion": "05"}, "portion must be"),
+        ({"portion": "18446744073709551617"}, "portion must be"),
+        ({"portion": "many"}, "portion must be"),
+        ({"manifest": "00"}, "manifest must be"),
+        ({"manifest": "AA" * 8}, "manifest must be"),
+        ({"manifest": 7}, "manifest must be"),
+        ({"previous": "zz" * 32}, "previous must be"),
+        ({"close": 0}, "closes before it opens"),
+        ({"more": 1}, "too many fields"),
+    ],
+)
+def test_a_round_that_nobody_writes_is_refused(changes, why):
+    fields = json.loads(encode_round(ROUND)) | changes
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
+    with pytest.raises(WireError, match=why):
+        decode_round(text)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"box": 3}, {"box": [1, 2]}, {"strata": 3}, {"name": 3}, {"ages": {"1": 2}}]
+)
+def test_a_manifest_with_a_field_of_another_kind_is_refused(fields):
+    honest = json.loads(encode_manifest(manifest_of()))
+    with pytest.raises(WireError, match="must be"):
+        decode_manifest(write_canonical(honest | fields))
+
+
+def test_a_round_that_closes_before_it_opens_is_not_written():
+    with pytest.raises(WireError, match="closes"):
+        encode_round(dataclasses.replace(ROUND, close=ROUND.open))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"[]",
+        b"3",
+        b'{"a": 1}',
+        b'{"b":1,"a":2}',
+        b'{"a":1,"a":1}',
+        b'{"a":1.0}',
+        b'{"a":NaN}',
+        b'{"a":1e3}',
+        '{"a":"ö"}'.encode(),
+        b'{"a":"\\u0061"}',
+        b'{"a":1}\n',
+        b'{"a":' + b"[" * 4000 + b"]" * 4000 + b"}",
+        b'{"a":' + b"9" * 5000 + b"}",
+        b'{"a":"' + b"x" * MAX_TEXT + b'"}',
+    ],
+    ids=range(15),
+)
+def test_anything_but_canonical_json_is_refused(text):
+    with pytest.raises(WireError):
+        read_canonical(text, "text")
+
+
+def test_an_envelope_comes_apart_as_it_was_put_together():
+    assert unseal(seal(b'{"a":1}', bytes(range(64)))) == (b'{"a":1}', bytes(range(64)))
+
+
+@pytest.mark.parametrize("length", [0, 63, 65])
+def test_a_signature_of_another_length_is_refused(length):
+    with pytest.raises(WireError, match="64"):
+        seal(b"{}", bytes(length))
+
+
+def test_every_change_to_an_envelope_shows():
+    envelope = seal(b"{}", bytes([0xAB]) * 64)
+    assert b"abab" in envelope
+    for text in (envelope[1:], envelope[:-1], envelope + b" ", envelope.upper(), b"", b"{}"):
+        with pytest.raises(WireError, match="no envelope"):
+            unseal(text)
+
+
+def test_the_fields_of_a_message_are_those_of_its_table():
+    from retrasyn.messages import Manifest, Round
+    from retrasyn.wire.texts import MANIFEST_FIELDS, ROUND_FIELDS
+
+    assert MANIFEST_FIELDS.keys() == get_type_hints(Manifest).keys()
+    assert ROUND_FIELDS.keys() == get_type_hints(Round).keys()
