@@ -148,6 +148,17 @@ def perturb_hashed(
     return packed
 
 
+@njit(inline="always")
+def _open_hashed(report: npt.NDArray[np.uint8]) -> tuple[np.uint64, np.uint64]:
+    """Return the key made of a report's seed, and its value."""
+    seed, value = np.uint64(0), np.uint64(0)
+    for k in range(4):
+        seed |= np.uint64(report[k]) << np.uint64(8 * k)
+    for k in range(4, report.size):
+        value |= np.uint64(report[k]) << np.uint64(8 * (k - 4))
+    return word_at(STRIDE, seed), value
+
+
 @njit(nogil=True, cache=True)
 def count_hashed(
     packed: npt.NDArray[np.uint8], n_states: int, n_values: np.uint64
@@ -155,12 +166,20 @@ def count_hashed(
     """Count for each answer the reports that hold its hash."""
     counts = np.zeros(n_states, np.int64)
     for i in range(packed.shape[0]):
-        seed, value = np.uint64(0), np.uint64(0)
-        for k in range(4):
-            seed |= np.uint64(packed[i, k]) << np.uint64(8 * k)
-        for k in range(4, packed.shape[1]):
-            value |= np.uint64(packed[i, k]) << np.uint64(8 * (k - 4))
-        seed_key = word_at(STRIDE, seed)
+        seed_key, value = _open_hashed(packed[i])
         for answer in range(n_states):
             counts[answer] += _hash_answer(seed_key, answer, n_values) == value
     return counts
+
+
+@njit(nogil=True, cache=True)
+def match_hashed(
+    packed: npt.NDArray[np.uint8], n_states: int, n_values: np.uint64
+) -> npt.NDArray[np.uint8]:
+    """Tell for each report which answers it holds the hash of: [n, n_states]."""
+    matches = np.empty((packed.shape[0], n_states), np.uint8)
+    for i in range(packed.shape[0]):
+        seed_key, value = _open_hashed(packed[i])
+        for answer in range(n_states):
+            matches[i, answer] = _hash_answer(seed_key, answer, n_values) == value
+    return matches
