@@ -7,6 +7,7 @@ more and null, and looked at. Only the exact law looks inside, by choosing the w
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -192,10 +193,14 @@ def _repeats_after_fork(report: Report, n_answers: int) -> bool:
 
     several()  # whatever could be kept for later is by now
     reading, writing = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons', for other threads
+        child = os.fork()
     if child == 0:  # pragma: no cover - another process
-        os.write(writing, several())
-        os._exit(0)
+        try:
+            os.write(writing, several())
+        finally:
+            os._exit(0)
     os.close(writing)
     parents = several()
     with os.fdopen(reading, "rb") as pipe:
