@@ -73,3 +73,26 @@ def test_what_makes_no_audit_is_refused_in_a_line(flags):
     outcome = run("audit", *flags)
 
     assert_one_line(outcome, *flags[1:])
+
+
+def test_the_audit_of_windows_names_every_attack_and_its_outcome():
+    outcome = run("audit", "window", "--runs", "100", "--window", "2")
+
+    assert outcome.code == 0
+    assert outcome.err == ""
+    for attack in ("edges", "clock", "wipe", "campaign"):
+        assert f"  ok   {attack}" in outcome.out
+    assert outcome.out.endswith("no violation found\n")
+
+
+def test_windows_of_positions_are_violated_where_transitions_are_protected():
+    outcome = run("audit", "window", "--runs", "100", "--unit", "transition", "--json")
+
+    figures = json.loads(outcome.out)
+    assert outcome.code == 1
+    assert figures["violated"]
+    assert figures["attacks"]["edges"]["spent"] == 2.0
+
+
+def test_too_few_runs_are_refused_with_one_line():
+    assert_one_line(run("audit", "window", "--runs", "3"), "3 runs show nothing")

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from retrasyn.cli.audit import audit
+from retrasyn.cli.audit_window import audit_window
 from retrasyn.cli.convert import convert
 from retrasyn.cli.demo import demo
 from retrasyn.cli.evaluate import compare, evaluate
@@ -57,6 +58,7 @@ app.command()(generate)
 app.command()(demo)
 app.command()(plan)
 app.command()(reproduce)
+audit.command(name="window")(audit_window)
 app.add_typer(audit)
 
 # What typer raises for a wrong flag, whichever copy of click it brings along.

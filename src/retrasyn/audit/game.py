@@ -1,0 +1,200 @@
+"""One attack against one device: real reporters, trackers and ledgers, and a curator that lies.
+
+Two persons differ in `window` consecutive positions and in nothing else. The curator knows the two
+and keeps the score: the likelihood of all it was sent, under one of them and under the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from retrasyn.audit.attacks import FIRST_AT, HONEST, Attack, Trouble, Version
+from retrasyn.device import Answer, Instant, MemoryStore, Reporter, Tracker
+from retrasyn.messages import MICRO, TRANSITION, Manifest, Round
+from retrasyn.oracles.threshold import WORD, noise_threshold
+from retrasyn.wire import decode_report, encode_manifest, encode_round, manifest_id, round_hash
+from retrasyn.wire.canonical import seal
+
+_SIDE = 3
+_PERIOD = 60
+_KNOWN, _ONE, _OTHER = (0.5, 0.5), (1.5, 0.5), (1.5, 1.5)  # neighbours of one another
+_DEVICE, _KEY = bytes(16), bytes(32)
+_SIGNATURE = bytes(64)  # the curator owns the key, so signatures stop it from nothing
+
+
+@dataclass(slots=True)
+class Run:
+    """What one device gave away."""
+
+    score: float = 0.0  # logarithm of the likelihood of the first person over the second
+    reports: int = 0
+    spent: int = 0  # micro-nats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """One real round as a device sees it."""
+
+    real: int
+    t: int  # by its own wall clock
+    now: Instant
+    sends: tuple[Version, ...]
+    trouble: Trouble
+
+
+class Campaign:
+    """A manifest and the chain of its rounds, as the curator puts them."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        text = encode_manifest(manifest)
+        self.manifest = manifest
+        self.envelope = seal(text, _SIGNATURE)
+        self._id = manifest_id(text)
+        self._previous = round_hash(text)
+
+    def put(self, t: int, sends: tuple[Version, ...]) -> Iterator[bytes]:
+        """Yield the versions of a round; the next goes on from the one a device would take."""
+        taken = HONEST if HONEST in sends else sends[0] if sends else None
+        before = self._previous
+        for version in sends:
+            text = encode_round(self._round(t, version, before))
+            if version == taken:
+                self._previous = round_hash(text)
+            yield seal(text, _SIGNATURE)
+
+    def _round(self, t: int, version: Version, previous: bytes) -> Round:
+        opens = self.manifest.epoch + t * self.manifest.period
+        return Round(
+            manifest=self._id,
+            t=t,
+            open=opens,
+            close=opens + self.manifest.period,
+            grace=version.grace,
+            epsilon=int(self.manifest.epsilon * version.share),
+            portion=WORD,
+            previous=previous,
+        )
+
+
+@dataclass(slots=True)
+class Game:
+    """One attack, and what is the same in all its runs."""
+
+    manifest: Manifest
+    attack: Attack
+    moments: tuple[Moment, ...] = field(init=False)
+    states: tuple[list[int], list[int]] = field(init=False)  # of either person, by real round
+    prepared: MemoryStore = field(init=False)  # of a device whose first quarantine is over
+
+    def __post_init__(self) -> None:
+        self.moments = tuple(self._moments())
+        self.states = self._states_of(0), self._states_of(1)
+        self.prepared = MemoryStore()
+        _reporter(self.prepared).pin(Campaign(self.manifest).envelope, Instant(wall=0, boot=0))
+
+    def run(self, person: int) -> Run:
+        """Play against a fresh device of one of the two persons."""
+        campaign, run = Campaign(self.manifest), Run()
+        store = MemoryStore(self.prepared.memory)
+        reporter, tracker = _reporter(store), Tracker(self.manifest)
+        for moment in self.moments:
+            if moment.trouble != "none":
+                store = MemoryStore() if moment.trouble == "wipe" else store
+                reporter, tracker = _reporter(store), Tracker(self.manifest)
+            if moment.trouble in ("wipe", "another campaign"):
+                other = moment.trouble == "another campaign"
+                campaign = Campaign(
+                    replace(self.manifest, name="another") if other else self.manifest
+                )
+                reporter.pin(campaign.envelope, moment.now)
+            tracker.observe(moment.t, self._place(person, moment.real), boot=moment.now.boot)
+            frames = set()
+            for envelope in campaign.put(moment.t, moment.sends):
+                answer = reporter.answer(envelope, moment.now, tracker)
+                if isinstance(answer, Answer):
+                    frames.add(answer.frame)  # the same bytes again say nothing new
+            for frame in frames:
+                self._score(frame, moment.real, run)
+        return run
+
+    def _score(self, frame: bytes, real: int, run: Run) -> None:
+        """Add what one report says for the first person and against the second."""
+        report = decode_report(frame, _KEY, oracle=self.manifest.oracle)
+        bits = int.from_bytes(report.bits, "little")
+        first, second = (bits >> states[real] & 1 for states in self.states)
+        noise = noise_threshold(report.epsilon)
+        run.score += math.log((WORD - noise) / noise) * (first - second)
+        run.reports += 1
+        run.spent += report.epsilon
+
+    def _moments(self) -> Iterator[Moment]:
+        """Yield the rounds of a run; real time goes on whatever a wall clock says."""
+        window = self.manifest.window
+        start = window + 2  # the quarantine of a first start is over
+        booted = 0
+        for real in range(FIRST_AT + window + 2):
+            move = self.attack.move(real, window)
+            booted = start + real if move.trouble == "restart" else booted
+            t = start + real + move.shift
+            yield Moment(
+                real=real,
+                t=t,
+                now=Instant(wall=_milliseconds(t), boot=_milliseconds(start + real - booted)),
+                sends=move.sends,
+                trouble=move.trouble,
+            )
+
+    def _states_of(self, person: int) -> list[int]:
+        """Return the state of a person's device in each real round: the curator knows both."""
+        tracker, states = Tracker(self.manifest), []
+        for moment in self.moments:
+            if moment.trouble != "none":
+                tracker = Tracker(self.manifest)
+            tracker.observe(moment.t, self._place(person, moment.real), boot=moment.now.boot)
+            states.append(tracker.answer(TRANSITION, moment.t))
+        return states
+
+    def _place(self, person: int, real: int) -> tuple[float, float]:
+        if FIRST_AT <= real < FIRST_AT + self.manifest.window:
+            return (_ONE, _OTHER)[person]
+        return _KNOWN
+
+
+def manifest_of(unit: Literal["position", "transition"], *, window: int, epsilon: int) -> Manifest:
+    """Return the manifest of an audited campaign."""
+    return Manifest(
+        name="audited",
+        key=bytes(32),
+        box=(0, 0, _SIDE * MICRO, _SIDE * MICRO),
+        side=_SIDE,
+        state_order=1,
+        n_states=(3 * _SIDE - 2) ** 2 + 2 * _SIDE**2,
+        period=_PERIOD,
+        epoch=0,
+        window=window,
+        unit=unit,
+        gap=window + (unit == "position"),
+        epsilon=epsilon,
+        division="budget",
+        sampling="curator",
+        oracle="oue",
+        presence="count",
+        jump="clamp",
+        size_source="counted",
+        strata=("transition",),
+        other_share=0,
+        ages=(),
+        lifetime_cap=1000 * epsilon,
+        retention=0,
+    )
+
+
+def _reporter(store: MemoryStore) -> Reporter:
+    return Reporter(device=_DEVICE, key=_KEY, store=store, verify=lambda *_: True)
+
+
+def _milliseconds(rounds: int) -> int:
+    return rounds * _PERIOD * 1000 + 1

@@ -1,0 +1,168 @@
+"""The audit of whole devices: what a malicious curator learns about one window of positions.
+
+Two persons differ in `window` consecutive positions and in nothing else. Real reporters with real
+ledgers answer whatever the curator sends, and it guesses, from all they sent, which of the two it
+was. The guess is the best there is: by the likelihood of all reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn.audit.attacks import ATTACKS, Attack
+from retrasyn.audit.bounds import epsilon_lower_bound
+from retrasyn.audit.game import Game, Run, manifest_of
+from retrasyn.errors import SettingError
+from retrasyn.messages import MICRO
+
+ALPHA = 1e-6
+"""Chance that the bound exceeds what a faultless device gives away, over all attacks, at most."""
+FEWEST = 100
+_LEARNING = 5  # one in so many runs serves to choose the event, and not to judge by it
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one attack brought."""
+
+    attack: str
+    about: str
+    epsilon_lower_bound: float
+    reports: int  # sent about the window, at most
+    spent: float  # epsilon the device spent on the window, at most
+
+    def exceeds(self, epsilon: float) -> bool:
+        """Tell whether the attack got, or made a device spend, more than epsilon."""
+        return max(self.epsilon_lower_bound, self.spent) > epsilon
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowVerdict:
+    """What all attacks brought."""
+
+    unit: str
+    window: int
+    epsilon: float
+    alpha: float
+    runs_per_input: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def worst(self) -> Finding:
+        """The attack that learnt most."""
+        return max(self.findings, key=lambda finding: finding.epsilon_lower_bound)
+
+    @property
+    def violated(self) -> bool:
+        """Whether the window is protected by less than epsilon."""
+        return any(finding.exceeds(self.epsilon) for finding in self.findings)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values, ready for JSON."""
+        return {
+            "unit": self.unit,
+            "window": self.window,
+            "epsilon": self.epsilon,
+            "epsilon_lower_bound": self.worst.epsilon_lower_bound,
+            "alpha": self.alpha,
+            "runs_per_input": self.runs_per_input,
+            "violated": self.violated,
+            "attacks": {
+                finding.attack: {
+                    "epsilon_lower_bound": finding.epsilon_lower_bound,
+                    "reports": finding.reports,
+                    "spent": finding.spent,
+                }
+                for finding in self.findings
+            },
+        }
+
+
+def audit_window(
+    *,
+    unit: Literal["position", "transition"] = "position",
+    window: int = 3,
+    epsilon: int = MICRO,
+    runs: int = 5_000,
+    attacks: tuple[Attack, ...] = ATTACKS,
+    progress: Progress | None = None,
+) -> WindowVerdict:
+    """Play every attack against fresh devices, `runs` times for each of two persons.
+
+    >>> verdict = audit_window(runs=500, attacks=ATTACKS[:1])
+    >>> verdict.violated, verdict.worst.reports
+    (False, 1)
+    """
+    if runs < FEWEST:
+        raise SettingError(f"{runs} runs show nothing; take {FEWEST:,} or more")
+    if not 1 <= window <= 1000:  # noqa: PLR2004
+        raise SettingError(f"a window of {window} is outside 1..1000; 3 shows what 20 would")
+    manifest = manifest_of(unit, window=window, epsilon=epsilon)
+    rest = _Counter(progress, 2 * runs * len(attacks))
+    findings = tuple(
+        _judge(attack, _play(Game(manifest, attack), runs, rest), alpha=ALPHA / len(attacks))
+        for attack in attacks
+    )
+    return WindowVerdict(
+        unit=unit,
+        window=window,
+        epsilon=epsilon / MICRO,
+        alpha=ALPHA,
+        runs_per_input=runs,
+        findings=findings,
+    )
+
+
+@dataclass(slots=True)
+class _Counter:
+    """Tells how many devices were attacked so far."""
+
+    progress: Progress | None
+    total: int
+    done: int = 0
+
+    def tick(self) -> None:
+        self.done += 1
+        if self.progress is not None and self.done % 100 == 0:
+            self.progress(self.done, self.total)
+
+
+def _play(game: Game, runs: int, counter: _Counter) -> tuple[list[Run], list[Run]]:
+    """Return all runs of the first person, and all of the second."""
+    played: tuple[list[Run], list[Run]] = [], []
+    for person in (0, 1):
+        for _ in range(runs):
+            played[person].append(game.run(person))
+            counter.tick()
+    return played
+
+
+def _judge(attack: Attack, played: tuple[list[Run], list[Run]], *, alpha: float) -> Finding:
+    """Bound epsilon by the event that the score is c or more.
+
+    c is chosen on runs of its own, as what would bound best if the rest were like them.
+    """
+    ours, theirs = (np.array([run.score for run in runs]).round(6) for runs in played)
+    n = ours.size // _LEARNING
+    choices = np.unique(ours[:n])
+    alike = [np.tile(scores[:n], _LEARNING - 1) for scores in (ours, theirs)]
+    bounds = [_bound(alike[0] >= c, alike[1] >= c, alpha=alpha) for c in choices]
+    best = choices[int(np.argmax(bounds))]
+    everyone = [*played[0], *played[1]]
+    return Finding(
+        attack=attack.name,
+        about=attack.about,
+        epsilon_lower_bound=_bound(ours[n:] >= best, theirs[n:] >= best, alpha=alpha),
+        reports=max(run.reports for run in everyone),
+        spent=max(run.spent for run in everyone) / MICRO,
+    )
+
+
+def _bound(ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_], *, alpha: float) -> float:
+    return epsilon_lower_bound(int(ours.sum()), int(theirs.sum()), ours.size, alpha=alpha)
