@@ -252,7 +252,7 @@ def test_a_full_store_means_no_report_and_a_clear_error(tmp_path, campaign):
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest, limits[1]))
     try:
         with pytest.raises(LedgerError, match="cannot be written"):
-            list(map(lambda t: answer(reporter, campaign, t), range(3, 300)))
+            [answer(reporter, campaign, t) for t in range(3, 300)]
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)

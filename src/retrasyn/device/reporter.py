@@ -12,6 +12,7 @@ from retrasyn.device.keeper import REASONS, Keeper
 from retrasyn.device.ledger import MILLI, Entry, kept
 from retrasyn.device.memory import Head
 from retrasyn.device.oracle import perturb
+from retrasyn.device.reactions import REACTIONS, Reaction
 from retrasyn.device.rules import Case
 from retrasyn.device.sampling import Sampling, draw_lots, draw_word
 from retrasyn.device.signatures import Verify
@@ -23,9 +24,11 @@ from retrasyn.wire.canonical import signed_part, unseal
 from retrasyn.wire.frames import (
     DEVICE_BYTES,
     MIN_KEY_BYTES,
+    decode_ack,
     encode_report,
     n_answers,
     question_code,
+    report_digest,
 )
 from retrasyn.wire.texts import decode_manifest, decode_round, round_hash
 
@@ -69,6 +72,16 @@ class Reporter:
         text = self._keeper.remember(now).pinned
         if text:
             self._keeper.silence(text, now, reason=reason)
+
+    def hear(self, ack: bytes, now: Instant) -> Reaction:
+        """Return what to do about an acknowledgement; one of other bytes than ours is ignored."""
+        heard, memory = decode_ack(ack), self._keeper.remember(now)
+        if not memory.frame or heard.digest != report_digest(memory.frame):
+            return "ignore"
+        reaction = REACTIONS[heard.status]
+        if reaction == "enrol":
+            self.quarantine("the curator does not know this device", now)
+        return reaction
 
     def status(self, now: Instant) -> Status:
         """Return what the owner may see."""
