@@ -184,6 +184,15 @@ def test_a_later_fix_of_one_timestamp_replaces_the_earlier():
     assert tracker.sampled(1) == MINUTE + 5
 
 
+def test_a_fix_that_comes_too_late_for_its_timestamp_is_not_linked_to_the_one_before():
+    tracker = Tracker(CLAMP)
+    tracker.observe(0, centre(0), boot=0)
+    tracker.observe(1, centre(1), boot=MINUTE)
+    tracker.observe(1, centre(1), boot=2 * MINUTE)
+    assert tracker.kind(1) == MOVING
+    assert tracker.answer(Question(), 1) == NULL
+
+
 def test_a_clock_that_was_set_back_changes_nothing():
     tracker = Tracker(CLAMP)
     tracker.observe(5, centre(0), boot=0)

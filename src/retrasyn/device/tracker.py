@@ -27,6 +27,7 @@ class Tracker:
     words: Words = field(default=system_bytes, repr=False)
     _t: int = field(default=_NEVER, repr=False)
     _boot: int = field(default=0, repr=False)
+    _boot_before: int = field(default=0, repr=False)
     _kind: int = field(default=ABSENT, repr=False)
     _entered: int = field(default=_NEVER, repr=False)
     _before: int | None = field(default=None, repr=False)  # cell at the timestamp before
@@ -46,6 +47,9 @@ class Tracker:
             self._before = self._cell if follows else None
             self._kind = MOVING if follows else ENTERING
             self._entered = self._entered if follows else t
+            self._boot_before = self._boot
+        elif not self._near(self._boot_before, boot):
+            self._before = None
         self._t, self._boot = t, boot
         self._cell = None if fix is None else cell_of(*fix, self.manifest)
         self._state = self._state_now()
