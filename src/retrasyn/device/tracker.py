@@ -95,9 +95,12 @@ class Tracker:
 
         A wall clock that is set back or forth makes far positions look like neighbours in time.
         """
-        elapsed = boot - self._boot
-        near = elapsed >= 0 and 2 * elapsed < 3 * self.manifest.period * MILLI
-        return near and t == self._t + 1 and self._kind in (ENTERING, MOVING)
+        moves_on = t == self._t + 1 and self._kind in (ENTERING, MOVING)
+        return moves_on and self._near(self._boot, boot)
+
+    def _near(self, earlier: int, later: int) -> bool:
+        """Tell whether two positions were taken one period apart, to the nearest."""
+        return 0 <= 2 * (later - earlier) < 3 * self.manifest.period * MILLI
 
     def _state_now(self) -> int:
         """Return the state of an observed timestamp from its last two cells."""
