@@ -1,11 +1,11 @@
 """Devices and simulated devices do the same: one ledger, one sum of reports."""
 
 import numpy as np
-from campaigns import DEVICE_KEY, Campaign, manifest_of, verify
-from feeding import fed
 from hypothesis import given
 from hypothesis import strategies as st
 
+from campaigns import DEVICE_KEY, Campaign, manifest_of, verify
+from feeding import fed
 from retrasyn.device import Answer, MemoryStore, Reporter, Tracker
 from retrasyn.device import ledger as device_ledger
 from retrasyn.device.ledger import Entry

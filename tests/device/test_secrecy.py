@@ -3,8 +3,8 @@
 import logging
 
 import pytest
-from campaigns import Campaign, manifest_of, sign, verify
 
+from campaigns import Campaign, manifest_of, sign, verify
 from retrasyn.device import Answer, Drawn, MemoryStore, Reporter, SQLiteStore, Tracker
 from retrasyn.errors import RetraSynError
 from retrasyn.messages import Question, Report
@@ -53,7 +53,9 @@ def test_nothing_secret_is_said_on_the_way_to_a_report_or_a_refusal(tmp_path, ca
         tracker.observe(t, FIX, boot=now.boot)
         drawn = reporter.draw(campaign.ask(t), now, tracker)
         things += [drawn, reporter, tracker]
-        answer = reporter.report(campaign.ask(t), now, tracker) if isinstance(drawn, Drawn) else drawn
+        answer = (
+            reporter.report(campaign.ask(t), now, tracker) if isinstance(drawn, Drawn) else drawn
+        )
         things += [answer, reporter.status(now)]
         if isinstance(answer, Answer):
             frame = answer.frame
