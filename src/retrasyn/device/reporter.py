@@ -88,10 +88,9 @@ class Reporter:
         memory, pinned = self._keeper.remember(now), self._keeper.pinned
         t = 0 if pinned is None else pinned.round_at(now)
         left = 0 if pinned is None else rules.quarantine_left(memory, pinned, t)
-        why = "" if memory.quarantine is None or not left else memory.quarantine.reason
         return Status(
             campaign="" if pinned is None else pinned.manifest.name,
-            quarantine=why,
+            quarantine=memory.quarantine.reason if left else "",
             rounds_left=left,
             spent=memory.spent,
             lifetime_cap=0 if pinned is None else pinned.manifest.lifetime_cap,
