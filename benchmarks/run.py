@@ -15,6 +15,7 @@ import bench_device
 import bench_end_to_end
 import bench_import
 import bench_metrics
+import bench_oracles
 import bench_steered
 import bench_synthesis
 
@@ -29,6 +30,7 @@ def main() -> int:
         bench_steered,
         bench_end_to_end,
         bench_metrics,
+        bench_oracles,
     ):
         for line in bench.lines():
             bar = f"{'>=' if line.at_least else '<='} {line.bar:g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -24,10 +25,10 @@ from retrasyn.messages import (
     Release,
     Roster,
 )
-from retrasyn.methods import DEFAULT_METHOD, Method, find_method
+from retrasyn.methods import DEFAULT_METHOD, Method, check_oracle, find_method
 from retrasyn.mobility.model import MobilityModel, masses
 from retrasyn.mobility.uncertainty import standard_errors
-from retrasyn.oracles.choice import oracle_for
+from retrasyn.oracles.choice import OracleWish, choose_oracle, n_answers, oracle_for
 from retrasyn.privacy.division import Ledger
 from retrasyn.privacy.ledger import UserLedger
 from retrasyn.reading import SAFE, Reading
@@ -186,6 +187,7 @@ class Curator:
         seed: int = 0,
         reading: Reading = SAFE,
         length_scale: float | None = None,
+        oracle: OracleWish = "oue",
         n_threads: int | None = None,
     ) -> None:
         self.method = find_method(method) if isinstance(method, str) else method
@@ -197,6 +199,7 @@ class Curator:
         self.reading = reading
         self.length_scale = length_scale  # None: from what was released
         self.gap = reading.gap(self.window)
+        self.oracle = self._choose_oracle(oracle)
         self.synthesizer = Synthesizer(
             grid,
             seed,
@@ -266,7 +269,19 @@ class Curator:
     def grant(self, ask: Ask, *, t: int, roster: Roster) -> Grant:
         """Charge the ledger for an ask."""
         ledger: Any = self.state.ledger
-        return self.method.division.grant(ask, t=t, roster=roster, ledger=ledger, seed=self.seed)
+        grant = self.method.division.grant(ask, t=t, roster=roster, ledger=ledger, seed=self.seed)
+        answers = n_answers(ask.question, self.states)
+        return dataclasses.replace(grant, oracle=self.oracle, n_answers=answers)
+
+    def _choose_oracle(self, wish: OracleWish) -> str:
+        """Choose once, from public settings: how many states there are and what one report has.
+
+        Where epsilon is divided, a report is taken to have an even part of it.
+        """
+        check_oracle(self.method, wish)
+        whole = self.method.division.splits_users
+        each = self.epsilon if whole else max(1, self.epsilon // self.gap)
+        return choose_oracle(wish, each, self.states.n_states)
 
     def estimate(self, grant: Grant, aggregate: Aggregate) -> Estimate | None:
         """Turn a sum of reports into frequencies; None where nobody answered."""

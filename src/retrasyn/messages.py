@@ -90,6 +90,8 @@ class Grant:
     reporters: npt.NDArray[np.int64]  # ledger keys
     private: bool = True
     question: Question = TRANSITION
+    oracle: str = "oue"  # how answers that are not yes or no are hidden
+    n_answers: int = 0  # how many there are; what some oracles have to know
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -161,6 +161,15 @@ DEFAULT_METHOD = "steered"
 PAPER_METHOD = "retrasyn-p"
 
 
+def check_oracle(method: Method, wish: str) -> None:
+    """Refuse an oracle whose errors a method does not foresee."""
+    if wish != "oue" and isinstance(method.mechanism, ProbeThenPublish):
+        raise SettingError(
+            f"{method.name} foresees the errors of unary encoding and of nothing else; "
+            f"use --oracle oue, not {wish}"
+        )
+
+
 def find_method(name: str) -> Method:
     """Return a row by its name.
 

@@ -3,7 +3,10 @@
 import hashlib
 import hmac
 import json
+import math
 import struct
+from decimal import Decimal, getcontext
+from fractions import Fraction
 
 import pytest
 
@@ -74,3 +77,44 @@ def test_rounds_are_chained_and_signed():
     for row in vectors["rounds"]:
         assert json.loads(row["body"])["previous"] == previous
         previous = hashlib.sha256(row["body"].encode()).hexdigest()
+
+
+STRIDE = 0x9E3779B97F4A7C15
+FULL = 2**64
+
+
+def mixed(key, number):
+    z = (key + number * STRIDE) % FULL
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % FULL
+    z = (z ^ z >> 27) * 0x94D049BB133111EB % FULL
+    return z ^ z >> 31
+
+
+def hidden(truth, k, lot, choice, epsilon):
+    assert choice >= FULL % k, "none of the known answers needs a redraw"
+    limit = math.ceil(Fraction(FULL * k) / (Fraction(exact_power(epsilon)) + k))
+    lie = choice % k
+    lie += lie >= truth
+    return lie if lot < limit else truth
+
+
+def exact_power(epsilon):
+    getcontext().prec = 80
+    return (Decimal(epsilon) / 1_000_000).exp()
+
+
+def test_symbols_and_hashes_follow_from_their_words_by_the_document_alone():
+    for row in loaded("noise"):
+        words = [(row["words_start"] + k + 1) * STRIDE % FULL for k in range(row["n_words"])]
+        state, epsilon = row["state"], row["epsilon"]
+        if row["oracle"] == "grr":
+            truth = 328 if state == -1 else state
+            assert hidden(truth, 328, *words, epsilon).to_bytes(2, "little").hex() == row["bits"]
+        elif row["oracle"] == "olh":
+            seed, n_values = words[0] % 2**32, round(1 + exact_power(epsilon))
+            if state == -1:
+                value = words[2] % n_values
+            else:
+                truth = (mixed(mixed(STRIDE, seed), state) >> 32) * n_values >> 32
+                value = hidden(truth, n_values - 1, *words[1:], epsilon)
+            assert (seed.to_bytes(4, "little") + bytes([value])).hex() == row["bits"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import typer
 
+from retrasyn.cli.audit import audit
 from retrasyn.cli.convert import convert
 from retrasyn.cli.demo import demo
 from retrasyn.cli.evaluate import compare, evaluate
@@ -56,6 +57,7 @@ app.command()(generate)
 app.command()(demo)
 app.command()(plan)
 app.command()(reproduce)
+app.add_typer(audit)
 
 # What typer raises for a wrong flag, whichever copy of click it brings along.
 _UsageError: Any = typer.BadParameter.__base__

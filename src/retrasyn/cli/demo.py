@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
+from retrasyn.cli import options
 from retrasyn.cli.interrupts import interruptible_progress
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for what the demo makes.")] = Path("demo-out"),
     seed: Annotated[int, typer.Option(help="Another seed, another city.")] = 0,
+    oracle: options.Oracle = "oue",
 ) -> None:
     """Make a small city with a rush hour, synthesise it privately, compare both in a report."""
     from retrasyn.data.writing_files import replacing, write
@@ -35,7 +37,9 @@ def demo(
     real = demo_city(seed=seed)
     grid = Grid(CITY_BOX, 6)
     with interruptible_progress(quiet=False) as progress:
-        synthetic, receipt = synthesize(real, grid=grid, seed=seed, progress=progress)
+        synthetic, receipt = synthesize(
+            real, grid=grid, seed=seed, oracle=oracle, progress=progress
+        )
     write(real, out / "real.parquet")
     write(synthetic, out / "synthetic.parquet")
     with replacing(out / "synthetic.parquet.receipt.json") as temporary:

@@ -20,7 +20,9 @@ def saying_stopped() -> Iterator[None]:
 
 
 @contextmanager
-def interruptible_progress(quiet: bool) -> Iterator[Callable[[int, int], None]]:
+def interruptible_progress(
+    quiet: bool, *, unit: str = "timestamps"
+) -> Iterator[Callable[[int, int], None]]:
     """Give a progress callback that draws a bar and turns Ctrl-C into a clean stop.
 
     The first Ctrl-C lets the timestamp in hand finish; a second one does not wait.
@@ -43,7 +45,7 @@ def interruptible_progress(quiet: bool) -> Iterator[Callable[[int, int], None]]:
         asked.append(number)
 
     bar = Progress(
-        TextColumn("timestamps"),
+        TextColumn(unit),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),

@@ -51,6 +51,10 @@ Setting = Annotated[
         "--set", metavar="NAME=VALUE", help="Further settings: alpha, kappa, p_max and the like."
     ),
 ]
+Oracle = Annotated[
+    Literal["oue", "grr", "olh", "auto", "small"],
+    typer.Option(help="How states are hidden; auto: least variance, small: smallest report."),
+]
 Seed = Annotated[
     str, typer.Option(metavar="INTEGER|random", help="Repeats a run; random keeps it secret.")
 ]

@@ -37,6 +37,7 @@ def stream(
     outside: options.OutsideBox = "refuse",
     faithful: options.Faithful = False,
     setting: options.Setting = None,
+    oracle: options.Oracle = "oue",
     seed: options.Seed = "0",
     errors: Annotated[
         bool, typer.Option("--errors", help="Add the share and standard error of every cell.")
@@ -66,6 +67,7 @@ def stream(
         length_scale=options.read_length_scale(length_scale),
         faithful=faithful,
         settings=options.read_settings(setting),
+        oracle=oracle,
     )
     number = options.read_seed(seed)
     live = Live.start(

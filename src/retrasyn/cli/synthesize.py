@@ -42,6 +42,7 @@ def synthesize(
     outside: options.OutsideBox = "refuse",
     faithful: options.Faithful = False,
     setting: options.Setting = None,
+    oracle: options.Oracle = "oue",
     seed: options.Seed = "0",
     datetime: Annotated[
         bool, typer.Option("--datetime", help="Add a column of real times to the output.")
@@ -87,6 +88,7 @@ def synthesize(
         "length_scale": options.read_length_scale(length_scale),
         "faithful": faithful,
         "settings": options.read_settings(setting),
+        "oracle": oracle,
     }
     # Everything that can be refused without reading the data is refused first.
     plan = Plan.of(method, **asked)

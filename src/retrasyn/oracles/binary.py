@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from retrasyn.messages import Aggregate, Estimate
 from retrasyn.oracles import kernels
+from retrasyn.oracles.single import report_bytes
 from retrasyn.oracles.threshold import WORD, noise_threshold
 
 
@@ -36,9 +37,18 @@ class BinaryResponse:
         """Probability of a flipped bit, T / 2^64."""
         return self.threshold / WORD
 
+    @property
+    def p(self) -> float:
+        """Probability of a bit that is kept."""
+        return 1.0 - self.q
+
     def variance(self, n: int) -> float:
         """Return the variance of an estimate; it is the same whatever the truth."""
         return self.q * (1 - self.q) / (n * (1 - 2 * self.q) ** 2)
+
+    def report_bytes(self, n_states: int) -> int:
+        """Return the size of one report: a byte."""
+        return report_bytes("bit", n_states, epsilon=self.epsilon)
 
     def perturb(
         self,

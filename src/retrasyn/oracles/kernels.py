@@ -1,10 +1,13 @@
-"""Many reports at once: perturb, pack and count bits, compiled."""
+"""Many reports at once: perturb, pack and count, compiled.
+
+The same reports as in `single.py`, of the same words, for simulated devices.
+"""
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from retrasyn.randomness.kernels import word_at
+from retrasyn.randomness.kernels import STRIDE, word_at
 
 _HALF = np.uint64(1 << 63)
 
@@ -50,8 +53,136 @@ def flip_addressed(
 @njit(nogil=True, cache=True)
 def count_bits(packed: npt.NDArray[np.uint8], n_states: int) -> npt.NDArray[np.int64]:
     """Add packed reports up, bit by bit."""
+    n_bytes = (n_states + 7) // 8
+    counts = np.zeros((n_bytes, 8), np.int64)
+    for i in range(packed.shape[0]):
+        for byte in range(n_bytes):
+            eight = packed[i, byte]
+            for bit in range(8):  # of fixed length, so that the eight are counted at once
+                counts[byte, bit] += (eight >> bit) & 1
+    return counts.ravel()[:n_states]
+
+
+@njit(inline="always")
+def _uniform(word: np.uint64, n: np.uint64, own_key: np.uint64, next_one: int) -> np.uint64:
+    """Return one of 0..n-1, each equally likely: words of the incomplete last lap are redrawn."""
+    incomplete = (np.uint64(0) - n) % n
+    while word < incomplete:
+        word = word_at(own_key, np.uint64(next_one))
+        next_one += 1
+    return word % n
+
+
+@njit(inline="always")
+def _hide(
+    truth: np.uint64, others: np.uint64, threshold: np.uint64, own_key: np.uint64, first: int
+) -> np.uint64:
+    """Return the truth, or with the exact probability of a lie one of the others."""
+    lies = word_at(own_key, np.uint64(first)) < threshold
+    choice = word_at(own_key, np.uint64(first + 1))
+    other = _uniform(choice, others, own_key, first + 2)
+    if other >= truth:
+        other += np.uint64(1)
+    return other if lies else truth
+
+
+@njit(nogil=True, cache=True)
+def perturb_symbols(
+    states: npt.NDArray[np.int32],
+    addresses: npt.NDArray[np.uint64],
+    key: np.uint64,
+    threshold: np.uint64,
+    n_states: int,
+    n_bytes: int,
+) -> npt.NDArray[np.uint8]:
+    """Turn states into symbols, lowest byte first; null (-1) is the symbol n_states."""
+    packed = np.empty((states.size, n_bytes), np.uint8)
+    for i in range(states.size):
+        own_key = word_at(key, addresses[i])
+        truth = np.uint64(n_states if states[i] < 0 else states[i])
+        symbol = _hide(truth, np.uint64(n_states), threshold, own_key, 0)
+        for k in range(n_bytes):
+            packed[i, k] = np.uint8((symbol >> np.uint64(8 * k)) & np.uint64(255))
+    return packed
+
+
+@njit(nogil=True, cache=True)
+def count_symbols(packed: npt.NDArray[np.uint8], n_states: int) -> npt.NDArray[np.int64]:
+    """Count how often each symbol was sent, except null and what is no symbol at all."""
     counts = np.zeros(n_states, np.int64)
     for i in range(packed.shape[0]):
-        for bit in range(n_states):
-            counts[bit] += (packed[i, bit >> 3] >> (bit & 7)) & 1
+        symbol = np.int64(0)
+        for k in range(packed.shape[1]):
+            symbol |= np.int64(packed[i, k]) << (8 * k)
+        if symbol < n_states:
+            counts[symbol] += 1
     return counts
+
+
+@njit(inline="always")
+def _hash_answer(seed_key: np.uint64, answer: int, n_values: np.uint64) -> np.uint64:
+    """Return the value an answer hashes to, under the key made of a seed."""
+    high = word_at(seed_key, np.uint64(answer)) >> np.uint64(32)
+    return (high * n_values) >> np.uint64(32)
+
+
+@njit(nogil=True, cache=True)
+def perturb_hashed(
+    states: npt.NDArray[np.int32],
+    addresses: npt.NDArray[np.uint64],
+    key: np.uint64,
+    threshold: np.uint64,
+    n_values: np.uint64,
+    n_bytes: int,
+) -> npt.NDArray[np.uint8]:
+    """Turn states into a seed of four bytes and a value; null (-1) is any value."""
+    packed = np.empty((states.size, n_bytes), np.uint8)
+    for i in range(states.size):
+        own_key = word_at(key, addresses[i])
+        seed = word_at(own_key, np.uint64(0)) & np.uint64(0xFFFFFFFF)
+        if states[i] < 0:
+            value = _uniform(word_at(own_key, np.uint64(2)), n_values, own_key, 3)
+        else:
+            truth = _hash_answer(word_at(STRIDE, seed), states[i], n_values)
+            value = _hide(truth, n_values - np.uint64(1), threshold, own_key, 1)
+        for k in range(n_bytes):
+            part = seed >> np.uint64(8 * k) if k < 4 else value >> np.uint64(8 * (k - 4))  # noqa: PLR2004
+            packed[i, k] = np.uint8(part & np.uint64(255))
+    return packed
+
+
+@njit(inline="always")
+def _open_hashed(report: npt.NDArray[np.uint8]) -> tuple[np.uint64, np.uint64]:
+    """Return the key made of a report's seed, and its value."""
+    seed, value = np.uint64(0), np.uint64(0)
+    for k in range(4):
+        seed |= np.uint64(report[k]) << np.uint64(8 * k)
+    for k in range(4, report.size):
+        value |= np.uint64(report[k]) << np.uint64(8 * (k - 4))
+    return word_at(STRIDE, seed), value
+
+
+@njit(nogil=True, cache=True)
+def count_hashed(
+    packed: npt.NDArray[np.uint8], n_states: int, n_values: np.uint64
+) -> npt.NDArray[np.int64]:
+    """Count for each answer the reports that hold its hash."""
+    counts = np.zeros(n_states, np.int64)
+    for i in range(packed.shape[0]):
+        seed_key, value = _open_hashed(packed[i])
+        for answer in range(n_states):
+            counts[answer] += _hash_answer(seed_key, answer, n_values) == value
+    return counts
+
+
+@njit(nogil=True, cache=True)
+def match_hashed(
+    packed: npt.NDArray[np.uint8], n_states: int, n_values: np.uint64
+) -> npt.NDArray[np.uint8]:
+    """Tell for each report which answers it holds the hash of: [n, n_states]."""
+    matches = np.empty((packed.shape[0], n_states), np.uint8)
+    for i in range(packed.shape[0]):
+        seed_key, value = _open_hashed(packed[i])
+        for answer in range(n_states):
+            matches[i, answer] = _hash_answer(seed_key, answer, n_values) == value
+    return matches

@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from retrasyn.messages import Aggregate, Estimate
 from retrasyn.oracles import kernels
+from retrasyn.oracles.base import debias, variance_at_zero
+from retrasyn.oracles.single import report_bytes
 from retrasyn.oracles.threshold import WORD, noise_threshold
 
 
@@ -31,13 +33,22 @@ class OUE:
         return noise_threshold(self.epsilon)
 
     @property
+    def p(self) -> float:
+        """Probability that the true bit is on."""
+        return 0.5
+
+    @property
     def q(self) -> float:
         """Probability of a noise bit, T / 2^64."""
         return self.threshold / WORD
 
     def variance(self, n: int) -> float:
         """Return the variance of an estimate at frequency zero (Eq. 3), with the exact q."""
-        return self.q * (1 - self.q) / (n * (0.5 - self.q) ** 2)
+        return variance_at_zero(self, n)
+
+    def report_bytes(self, n_states: int) -> int:
+        """Return the size of one report: a bit per state."""
+        return report_bytes("oue", n_states, epsilon=self.epsilon)
 
     def perturb(
         self,
@@ -71,9 +82,4 @@ class OUE:
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
         """Return unbiased frequencies from a sum of at least one report."""
-        share = aggregate.counts / aggregate.n
-        return Estimate(
-            frequencies=(share - self.q) / (0.5 - self.q),
-            variance=self.variance(aggregate.n),
-            n=aggregate.n,
-        )
+        return debias(self, aggregate)

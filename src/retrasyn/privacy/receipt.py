@@ -115,6 +115,7 @@ class Receipt:
     not_protected: tuple[str, ...]
     standard_error: StandardErrors | None  # None: the method does not know it
     rounds: Rounds
+    oracle: str = "oue"  # how states are hidden; "none" where they are not
     retrasyn_version: str = __version__
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,11 +14,13 @@ from retrasyn.methods import (
     DEFAULT_METHOD,
     PAPER_METHOD,
     Method,
+    check_oracle,
     configure,
     find_method,
     parts_of,
     settings_of,
 )
+from retrasyn.oracles.choice import OracleWish
 from retrasyn.privacy.receipt import (
     NOT_PROTECTED,
     PRESENCE,
@@ -48,6 +50,7 @@ class Plan:
     reading: Reading
     faithful: bool
     settings: Mapping[str, str]
+    oracle: OracleWish = "oue"
 
     @classmethod
     def of(
@@ -60,6 +63,7 @@ class Plan:
         length_scale: str | float | None = None,
         faithful: bool = False,
         settings: Mapping[str, str] | None = None,
+        oracle: OracleWish = "oue",
     ) -> Plan:
         """Combine a method's row with what was asked for; None leaves a question as it is read."""
         row = find_method(method or (PAPER_METHOD if faithful else DEFAULT_METHOD))
@@ -72,6 +76,7 @@ class Plan:
             raise SettingError(
                 f"{row.name} has no length scale: it does not end streams by their length"
             )
+        check_oracle(row, oracle)
         asked = {"unit": unit, "ledger": ledger, "jump": jump, "length_scale": length_scale}
         answers = {name: value for name, value in asked.items() if value is not None}
         own = AUTHORS if faithful else SAFE.answer(jump=row.jump)
@@ -87,7 +92,7 @@ class Plan:
                 "a jump read as the authors do may report twice, so the ledger cannot be the "
                 "user's; use --jump split or clamp, or --ledger stream"
             )
-        return cls(row, reading, faithful, dict(settings or {}))
+        return cls(row, reading, faithful, dict(settings or {}), oracle)
 
     def simulation(
         self,
@@ -115,6 +120,7 @@ class Plan:
             seed=seed,
             reading=self.reading,
             length_scale=None if number is None else float(number),
+            oracle=self.oracle,
         )
         return Simulation.of(
             curator, identities, Counts(seed) if door == "counts" else Reports(seed)
@@ -206,6 +212,7 @@ class Plan:
                 n_reports=tuple(n for _, n, _ in state.rounds),
                 epsilon=tuple(spent / MICRO for _, _, spent in state.rounds),
             ),
+            oracle=curator.oracle if private else "none",
         )
 
     def _not_protected(

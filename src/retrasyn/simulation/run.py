@@ -13,6 +13,7 @@ import numpy as np
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import SettingError
 from retrasyn.messages import Release
+from retrasyn.oracles.choice import OracleWish
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.simulation.checkpoint import Checkpoint, fingerprint
 from retrasyn.simulation.plan import Plan
@@ -59,6 +60,7 @@ def synthesize(
     outside: Outside = "refuse",
     faithful: bool = False,
     settings: Mapping[str, str] | None = None,
+    oracle: OracleWish = "oue",
     door: Literal["counts", "reports"] = "counts",
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -82,6 +84,8 @@ def synthesize(
         outside: What to do with points outside the box.
         faithful: Answer every open question as the authors' program does.
         settings: Further settings by name, such as alpha, kappa and p_max.
+        oracle: How states are hidden: "oue", "grr" or "olh", "auto" for the least variance, or
+            "small" for the smallest report.
         door: Draw the sum of all reports at once, or every report bit by bit.
         checkpoint: A folder to keep finished timestamps in.
         resume: Go on from the checkpoint, if the folder holds one.
@@ -101,6 +105,7 @@ def synthesize(
         length_scale=length_scale,
         faithful=faithful,
         settings=settings,
+        oracle=oracle,
     )
     if seed != "random" and (isinstance(seed, str) or seed < 0):
         raise SettingError(f"seed={seed!r} must be a whole number from 0 on, or random")
@@ -118,6 +123,7 @@ def synthesize(
             "reading": dataclasses.asdict(plan.reading),
             "outside": outside,
             "seed": seed,
+            "oracle": oracle,
             "door": door,
             "data": fingerprint(real),
         }

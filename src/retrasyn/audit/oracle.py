@@ -1,0 +1,208 @@
+"""The audit of an oracle: what its reports tell about one who sends them, measured.
+
+Nothing is assumed about how reports are made. Many are made about two states, and about twenty
+more and null, and looked at. Only the exact law looks inside, by choosing the words.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from retrasyn.audit.bounds import epsilon_lower_bound
+from retrasyn.audit.checks import (
+    Finding,
+    check_bias,
+    check_independence,
+    check_marginals,
+    check_variance,
+    group_estimates,
+)
+from retrasyn.audit.exact import law_holds
+from retrasyn.audit.subject import PATHS, Devices, Report, Simulated, Subject, Tick
+from retrasyn.errors import SettingError
+from retrasyn.messages import MICRO
+from retrasyn.oracles.single import NULL
+from retrasyn.randomness.entropy import Words, system_bytes
+
+ALPHA = 1e-6
+"""Chance that the lower bound exceeds the epsilon of a faultless oracle, at most."""
+N_ANSWERS = 28
+"""Answers an audited report has to choose from, unless told otherwise: four bytes with padding."""
+N_INPUTS = 20
+"""Inputs whose marginals are looked at, beside null."""
+N_MARGINAL = 20_000
+"""Reports of each, at most."""
+FIRST, SECOND = 1, 2
+"""The two states the bound tells apart."""
+_FEWEST = 1_000
+_FORKED = 64  # reports of parent and child that are compared
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What an audit found. Every figure stands beside its limit."""
+
+    oracle: str
+    path: str
+    epsilon: float
+    n_answers: int
+    reports_per_input: int
+    alpha: float
+    epsilon_lower_bound: float
+    margin: float  # by how much the bound lies below what was seen
+    exact_fault: str | None  # of the exact law; None: it holds, or the path was not asked
+    repeats_after_fork: bool
+    marginals: Finding
+    independence: Finding
+    unbiased: Finding
+    variance: Finding
+
+    @property
+    def violations(self) -> tuple[str, ...]:
+        """The names of the checks that failed."""
+        failed = {
+            "epsilon": self.epsilon_lower_bound > self.epsilon,
+            "exact": self.exact_fault is not None,
+            "marginals": not self.marginals.ok,
+            "independence": not self.independence.ok or self.repeats_after_fork,
+            "unbiased": not self.unbiased.ok,
+            "variance": not self.variance.ok,
+        }
+        return tuple(name for name, fails in failed.items() if fails)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values, ready for JSON."""
+        failed = self.violations
+        return {
+            "oracle": self.oracle,
+            "path": self.path,
+            "epsilon": self.epsilon,
+            "epsilon_lower_bound": self.epsilon_lower_bound,
+            "alpha": self.alpha,
+            "reports_per_input": self.reports_per_input,
+            "answers": self.n_answers,
+            "exact_ok": "exact" not in failed if self.path == "devices" else None,
+            "marginals_ok": "marginals" not in failed,
+            "independence_ok": "independence" not in failed,
+            "unbiased_ok": "unbiased" not in failed,
+            "variance_ok": "variance" not in failed,
+            "violations": list(failed),
+        }
+
+
+def audit_oracle(
+    oracle: str = "oue",
+    *,
+    epsilon: int = MICRO,
+    reports: int = 1_000_000,
+    n_answers: int = N_ANSWERS,
+    simulated: bool = False,
+    report: Report | None = None,
+    words: Words = system_bytes,
+    progress: Progress | None = None,
+) -> Verdict:
+    """Audit the shipped path of an oracle, or the compiled one of simulated devices.
+
+    `report` and `words` are for tests: another function in the place of the shipped one, and
+    words that can be repeated.
+
+    >>> verdict = audit_oracle("grr", epsilon=2_000_000, reports=2_000)
+    >>> verdict.epsilon_lower_bound <= 2.0, verdict.exact_fault is None
+    (True, True)
+    """
+    _check_settings(oracle, epsilon, reports, n_answers)
+    own = PATHS[oracle] if report is None else report
+    subject = Subject(
+        name=oracle,
+        epsilon=epsilon,
+        n_answers=n_answers,
+        path=Simulated(words=words) if simulated else Devices(report=own, words=words),
+    )
+    inputs = [NULL, *np.linspace(0, n_answers - 1, min(N_INPUTS, n_answers), dtype=int).tolist()]
+    tick = _counter(progress, 2 * reports + len(inputs) * min(N_MARGINAL, reports))
+    ours, theirs = (
+        subject.events(subject.sample(state, reports, tick)) for state in (FIRST, SECOND)
+    )
+    hits, other_hits = (
+        int((events[:, FIRST] & ~events[:, SECOND]).sum()) for events in (ours, theirs)
+    )
+    bound = epsilon_lower_bound(hits, other_hits, reports, alpha=ALPHA)
+    tables = []
+    for state in inputs:
+        n = min(N_MARGINAL, reports)
+        counts = subject.events(subject.sample(state, n, tick)).sum(axis=0)
+        tables.append((counts, subject.chances(state), n))
+    estimates, size = group_estimates(subject, ours, theirs, FIRST)
+    return Verdict(
+        oracle=oracle,
+        path="simulated devices" if simulated else "devices",
+        epsilon=epsilon / MICRO,
+        n_answers=n_answers,
+        reports_per_input=reports,
+        alpha=ALPHA,
+        epsilon_lower_bound=bound,
+        margin=float(np.log((hits + 0.5) / (other_hits + 0.5))) - bound,
+        exact_fault=None
+        if simulated
+        else law_holds(oracle, own, epsilon=epsilon, n_answers=n_answers),
+        repeats_after_fork=not simulated and _repeats_after_fork(own, n_answers),
+        marginals=check_marginals(tables),
+        independence=check_independence(subject, ours, FIRST),
+        unbiased=check_bias(subject, estimates, size),
+        variance=check_variance(subject, estimates, size),
+    )
+
+
+def _check_settings(oracle: str, epsilon: int, reports: int, n_answers: int) -> None:
+    if oracle not in PATHS:
+        raise SettingError(f"oracle {oracle!r} is not one of {', '.join(PATHS)}")
+    if epsilon < 1:
+        raise SettingError(f"epsilon of {epsilon} micro-nats must be positive; 1000000 is usual")
+    if reports < _FEWEST:
+        raise SettingError(f"{reports} reports show nothing; take {_FEWEST:,} or more")
+    if not 3 <= n_answers <= 4096:  # noqa: PLR2004
+        raise SettingError(f"{n_answers} answers are outside 3..4096; {N_ANSWERS} is usual")
+
+
+def _counter(progress: Progress | None, total: int) -> Tick:
+    done = 0
+
+    def tick(n: int) -> None:
+        nonlocal done
+        done += n
+        if progress is not None:
+            progress(done, total)
+
+    return tick
+
+
+def _repeats_after_fork(report: Report, n_answers: int) -> bool:
+    """Tell whether parent and child make the same reports after a fork, at epsilon 1."""
+
+    def several() -> bytes:
+        return b"".join(
+            report(FIRST, n_answers, epsilon=MICRO, words=system_bytes) for _ in range(_FORKED)
+        )
+
+    several()  # whatever could be kept for later is by now
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons', for other threads
+        child = os.fork()
+    if child == 0:  # pragma: no cover - another process
+        try:
+            os.write(writing, several())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    parents = several()
+    with os.fdopen(reading, "rb") as pipe:
+        childs = pipe.read()
+    os.waitpid(child, 0)
+    return childs == parents

@@ -1,0 +1,109 @@
+"""``retrasyn audit``: what reports give away, measured by anyone."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
+
+if TYPE_CHECKING:
+    from retrasyn.audit.oracle import Verdict
+
+audit = typer.Typer(
+    name="audit", help="Measure what reports give away.", invoke_without_command=True
+)
+
+
+@audit.callback()
+def audit_reports(
+    context: typer.Context,
+    oracle: Annotated[
+        Literal["oue", "grr", "olh"], typer.Option(help="How answers are hidden.")
+    ] = "oue",
+    epsilon: Annotated[float, typer.Option(help="Budget of one report.")] = 1.0,
+    reports: Annotated[
+        int, typer.Option(metavar="N", help="Reports about each of two states.")
+    ] = 1_000_000,
+    answers: Annotated[
+        int, typer.Option(metavar="N", help="Answers a report has to choose from.")
+    ] = 28,
+    simulated: Annotated[
+        bool, typer.Option("--simulated", help="Audit the compiled path of simulations instead.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Measure what single reports give away, on the code that devices run.
+
+    Exits 1 if anything is found. See also: retrasyn audit COMMAND --help
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from retrasyn.audit.oracle import audit_oracle
+    from retrasyn.curator import micro_nats
+
+    with saying_stopped(), interruptible_progress(as_json, unit="reports") as progress:
+        verdict = audit_oracle(
+            oracle,
+            epsilon=micro_nats(epsilon),
+            reports=reports,
+            n_answers=answers,
+            simulated=simulated,
+            progress=progress,
+        )
+    print(json.dumps(verdict.to_dict(), indent=2) if as_json else _tell(verdict))
+    if verdict.violations:
+        raise typer.Exit(1)
+
+
+def _tell(verdict: Verdict) -> str:
+    """Say what was tested, what came out, and what it could and could not have caught."""
+    from retrasyn.audit.checks import N_CORRELATED
+    from retrasyn.audit.oracle import N_INPUTS, N_MARGINAL
+
+    failed = verdict.violations
+    epsilon, bound = verdict.epsilon, verdict.epsilon_lower_bound
+    n = verdict.reports_per_input
+    exact = "exact law: not asked of simulated devices (tests compare them word by word)"
+    if verdict.path == "devices":
+        exact = f"exact law: {verdict.exact_fault or 'every threshold is the least that keeps it'}"
+    rows = [
+        ("epsilon", f"epsilon is at least {bound:.4f}; stated is {epsilon:g}"),
+        ("exact", exact),
+        (
+            "marginals",
+            f"every chance right: p = {-verdict.marginals.value:.2g} over all, at least 1e-04",
+        ),
+        (
+            "independence",
+            f"independence: top eigenvalue {verdict.independence.value:.3f} of what chance "
+            f"makes it, at most {verdict.independence.limit:g}"
+            + ("; reports repeat after a fork" if verdict.repeats_after_fork else ""),
+        ),
+        (
+            "unbiased",
+            f"bias: {verdict.unbiased.value:.2f} standard errors, at most 4",
+        ),
+        (
+            "variance",
+            f"variance: {verdict.variance.value:.2%} off, at most {verdict.variance.limit:.1%}",
+        ),
+    ]
+    lines = "\n".join(f"  {'FAIL' if name in failed else 'ok  '} {text}" for name, text in rows)
+    outcome = f"VIOLATION: {', '.join(failed)}" if failed else "no violation found"
+    return f"""What was tested
+  {verdict.oracle} on the path of {verdict.path}, {verdict.n_answers} answers, {n:,} reports about
+  each of two states; {min(n, N_MARGINAL):,} about each of {min(N_INPUTS, verdict.n_answers)} \
+states and null
+What came out
+{lines}
+What it could have caught
+  a real epsilon of {epsilon + verdict.margin:.3f} or more, in the event that one answer is spoken
+  for and the other is not (alpha {verdict.alpha:g}); a single wrong word in 2^64, by handing
+  words in; answers, bits or reports that go together, in {min(n, N_CORRELATED):,} reports
+What it could not
+  an operating system whose generator lies, what the time of a report gives away, and what many
+  reports add up to: for that there is the ledger
+{outcome}"""

@@ -1,0 +1,75 @@
+"""`retrasyn audit`: figures for people and programs, and an exit code for scripts."""
+
+import json
+
+import pytest
+
+from cli.running import assert_one_line, run
+from retrasyn.audit import subject
+from retrasyn.oracles import single
+
+QUICK = ("--reports", "1000")
+
+
+def faulty(state, n_answers, *, epsilon, words):
+    """Report twice the epsilon that was asked for."""
+    return single.report_unary(state, n_answers, epsilon=2 * epsilon, words=words)
+
+
+def test_the_audit_says_what_was_tested_and_what_it_could_have_caught():
+    outcome = run("audit", *QUICK, "--oracle", "grr", "--answers", "6")
+
+    assert outcome.err == ""
+    for heading in ("What was tested", "What came out", "What it could have caught"):
+        assert heading in outcome.out
+    assert "grr on the path of devices, 6 answers, 1,000 reports" in outcome.out
+    assert "every threshold is the least that keeps it" in outcome.out
+
+
+@pytest.mark.parametrize("oracle", ["oue", "grr", "olh"])
+def test_the_figures_are_json_on_request(oracle):
+    outcome = run("audit", *QUICK, "--oracle", oracle, "--epsilon", "2", "--json")
+
+    figures = json.loads(outcome.out)
+    assert figures["epsilon"] == 2.0
+    assert figures["epsilon_lower_bound"] <= 2.0
+    assert (figures["alpha"], figures["reports_per_input"]) == (1e-6, 1000)
+    checks = ("marginals_ok", "independence_ok", "unbiased_ok", "variance_ok")
+    assert all(isinstance(figures[name], bool) for name in checks)
+    assert outcome.code == (1 if figures["violations"] else 0)
+
+
+def test_the_path_of_simulations_can_be_audited_too():
+    outcome = run("audit", *QUICK, "--simulated")
+
+    assert "on the path of simulated devices" in outcome.out
+    assert "exact law: not asked of simulated devices" in outcome.out
+
+
+def test_a_violation_is_named_and_ends_with_1(monkeypatch):
+    monkeypatch.setitem(subject.PATHS, "oue", faulty)
+    outcome = run("audit", "--reports", "5000")
+
+    assert outcome.code == 1
+    assert "FAIL epsilon is at least" in outcome.out
+    assert "VIOLATION: epsilon, exact, marginals" in outcome.out
+
+
+def test_reports_that_repeat_after_a_fork_are_told(monkeypatch):
+    def stuck(state, n_answers, *, epsilon, words):
+        return bytes(4)
+
+    monkeypatch.setitem(subject.PATHS, "oue", stuck)
+    outcome = run("audit", *QUICK)
+
+    assert outcome.code == 1
+    assert "reports repeat after a fork" in outcome.out
+
+
+@pytest.mark.parametrize(
+    "flags", [("--reports", "10"), ("--epsilon", "0"), ("--answers", "2"), ("--oracle", "rappor")]
+)
+def test_what_makes_no_audit_is_refused_in_a_line(flags):
+    outcome = run("audit", *flags)
+
+    assert_one_line(outcome, *flags[1:])

@@ -1,0 +1,98 @@
+"""A run with any oracle: chosen once from public settings, stated, and of the right law."""
+
+import numpy as np
+import pytest
+
+from retrasyn import Box, Curator, Grid, synthesize
+from retrasyn.errors import SettingError
+from retrasyn.messages import Ask, Roster
+from retrasyn.oracles.choice import choose_oracle, named_oracle, oracle_for
+from retrasyn.simulation.city import CITY_BOX, demo_city
+from retrasyn.simulation.doors import Counts, Reports
+from retrasyn.simulation.plan import Plan
+
+MILLION = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def city():
+    return demo_city(n_users=300, n_timestamps=25, seed=2)
+
+
+def columns(trajectories):
+    return trajectories.x.tobytes(), trajectories.y.tobytes()
+
+
+@pytest.mark.parametrize("method", ["steered", "retrasyn-b", "steered-flags"])
+@pytest.mark.parametrize("oracle", ["oue", "grr", "olh", "auto", "small"])
+@pytest.mark.parametrize("door", ["counts", "reports"])
+def test_every_oracle_runs_and_stands_in_the_receipt(method, oracle, door, city):
+    settings = {"box": CITY_BOX, "grid": 4, "window": 5, "door": door}
+    synthetic, receipt = synthesize(city, method, oracle=oracle, **settings)
+    assert receipt.within_guarantee
+    assert synthetic.n_points == receipt.n_points_out > 0
+    assert receipt.oracle == {"auto": "oue", "small": "olh"}.get(oracle, oracle)
+    usual = synthesize(city, method, **settings)
+    assert usual.receipt.oracle == "oue"
+    assert (columns(usual.synthetic) == columns(synthetic)) == (receipt.oracle == "oue")
+
+
+def test_a_run_without_noise_has_no_oracle(city):
+    assert synthesize(city, "exact", box=CITY_BOX, oracle="auto").receipt.oracle == "none"
+
+
+@pytest.mark.parametrize("wish", ["auto", "small"])
+@pytest.mark.parametrize("epsilon", [100_000, MILLION, 4 * MILLION])
+@pytest.mark.parametrize("n_answers", [1, 4, 12, 40, 328, 40_000])
+def test_the_choice_has_the_least_variance_or_the_smallest_report(wish, epsilon, n_answers):
+    oracles = {name: named_oracle(name, epsilon, n_answers) for name in ("oue", "grr", "olh")}
+    chosen = oracles[choose_oracle(wish, epsilon, n_answers)]
+    least = min(oracle.variance(1) for oracle in oracles.values())
+    if wish == "auto":
+        assert chosen.variance(1) == least
+        return
+    assert chosen.variance(1) <= 2 * least
+    for oracle in oracles.values():
+        if oracle.variance(1) <= 2 * least:
+            assert chosen.report_bytes(n_answers) <= oracle.report_bytes(n_answers)
+
+
+def test_where_epsilon_is_divided_the_choice_is_made_for_a_part_of_it():
+    grid = Grid(Box(0, 0, 1, 1), 1)
+    states = Curator(grid, "retrasyn-p").states.n_states
+    assert choose_oracle("auto", 4 * MILLION, 12) == "grr"
+    assert choose_oracle("auto", 4 * MILLION // 21, 12) == "oue"
+    curator = Curator(Grid(Box(0, 0, 1, 1), 2), "retrasyn-b", epsilon=4, oracle="auto")
+    assert curator.oracle == "oue"
+    assert states == 3
+    assert Curator(grid, "retrasyn-p", epsilon=4, oracle="auto").oracle == "grr"
+
+
+def test_a_grant_says_how_to_answer_and_yes_or_no_stays_one_bit():
+    curator = Curator(Grid(Box(0, 0, 1, 1), 4), "retrasyn-p", oracle="grr")
+    keys = np.arange(50)
+    roster = Roster(keys=keys, addresses=keys.astype(np.uint64), slots=keys)
+    grant = curator.grant(Ask(share=1.0), t=0, roster=roster)
+    assert (grant.oracle, grant.n_answers) == ("grr", 132)
+    assert oracle_for(grant) == named_oracle("grr", MILLION, 132)
+    states = np.zeros(grant.reporters.size, np.int32)
+    for door in (Counts(1), Reports(1)):
+        aggregate = door.collect(
+            grant, states, keys[: states.size].astype(np.uint64), n_states=132, lane="publish"
+        )
+        assert aggregate.n == states.size
+        assert aggregate.counts.sum() <= aggregate.n  # one symbol each
+
+
+@pytest.mark.parametrize("method", ["lbd", "lpa-steered"])
+def test_a_method_that_foresees_errors_of_unary_encoding_keeps_to_it(method):
+    assert Plan.of(method).oracle == "oue"
+    with pytest.raises(SettingError, match="use --oracle oue, not grr"):
+        Plan.of(method, oracle="grr")
+
+
+def test_an_unknown_oracle_is_refused():
+    with pytest.raises(SettingError, match="not one of oue, grr, olh, auto, small"):
+        Curator(Grid(Box(0, 0, 1, 1), 2), oracle="rappor")
+    with pytest.raises(SettingError, match="not one of oue, grr, olh"):
+        named_oracle("auto", MILLION, 4)
