@@ -11,9 +11,11 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
+import bench_device
 import bench_end_to_end
 import bench_import
 import bench_metrics
+import bench_oracles
 import bench_steered
 import bench_synthesis
 
@@ -21,7 +23,15 @@ import bench_synthesis
 def main() -> int:
     table = Table("what", "ratio", "bar", "measured")
     missed = 0
-    for bench in (bench_import, bench_synthesis, bench_steered, bench_end_to_end, bench_metrics):
+    for bench in (
+        bench_import,
+        bench_device,
+        bench_synthesis,
+        bench_steered,
+        bench_end_to_end,
+        bench_metrics,
+        bench_oracles,
+    ):
         for line in bench.lines():
             bar = f"{'>=' if line.at_least else '<='} {line.bar:g}"
             style = None if line.holds else "bold red"

@@ -33,6 +33,7 @@ class Disk:
 
     row: tuple[bytes, int, str] | None = None
     witness: Witness | None = None
+    names: random.Random = field(default_factory=lambda: random.Random(0))
     cut_at: int = -1  # steps until the power fails: before the row, after it, after the witness
 
     def step(self) -> None:
@@ -62,12 +63,13 @@ class DiskStore:
         if witness is None or not witness.vouches_for(name, counter):
             return Lost("rolled back", memory.spent)
         self.name, self.counter = name, counter
+        self.disk.witness = Witness(name, counter)
         return memory
 
     def save(self, memory: Memory) -> None:
         self.disk.step()
         if not self.name:
-            self.name, self.counter = random.randbytes(16), 0
+            self.name, self.counter = self.disk.names.randbytes(16), 0
         self.counter += 1
         self.disk.row = self.name, self.counter, write_memory(memory)
         self.disk.step()
@@ -95,8 +97,6 @@ class Life:
     random: random.Random
     campaigns: list[Campaign]
     disk: Disk = field(default_factory=Disk)
-    store: Any = None  # made anew at every start
-    make_store: Any = None
     real: float = 0.0
     wall_ahead: float = 0.0
     booted: float = 0.0
@@ -106,6 +106,7 @@ class Life:
     frames: set[bytes] = field(default_factory=set)
     copies: list[tuple[bytes, int, str] | None] = field(default_factory=list)
     seen: list[tuple[int, float, float]] = field(default_factory=list)  # t, first and last read
+    made: dict[bytes, tuple[int, float, float]] = field(default_factory=dict)  # not yet sent
 
     @property
     def now(self) -> Instant:
@@ -124,12 +125,16 @@ class Life:
         """Start the process; the app pins the manifest again if the device has forgotten it."""
         self.disk.cut_at = -1
         self.reporter = Reporter(
-            device=DEVICE, key=DEVICE_KEY, store=DiskStore(self.disk), verify=verify
+            device=DEVICE,
+            key=DEVICE_KEY,
+            store=DiskStore(self.disk),
+            verify=verify,
+            words=self.random.randbytes,
         )
         self.pin()
 
     def pin(self) -> None:
-        self.tracker = Tracker(self.campaign.manifest)
+        self.tracker = Tracker(self.campaign.manifest, words=self.random.randbytes)
         self.seen.clear()
         try:
             self.reporter.pin(self.campaign.envelope, self.now)
@@ -153,6 +158,7 @@ class Life:
         try:
             answer = self.reporter.answer(envelope, self.now, self.tracker)
         except PowerCut:
+            self.keep_what_was_made()
             self.start()
             answer = None
         for frame in [*TAP, *([answer.frame] if isinstance(answer, Answer) else [])]:
@@ -163,6 +169,16 @@ class Life:
             if failed is not None:  # only a seeded bug reacts
                 failed(self.now)
 
+    def keep_what_was_made(self) -> None:
+        """Remember what bytes read that are on disk and may be sent after the restart."""
+        memory = None if self.disk.row is None else read_memory(self.disk.row[2])
+        if memory is not None and memory.frame:
+            read = self.read_at(memory.entries[-1].t)
+            self.made.setdefault(memory.frame, read)
+
+    def read_at(self, t: int) -> tuple[int, float, float]:
+        return next((entry for entry in self.seen if entry[0] == t), (t, self.real, self.real))
+
     def note(self, frame: bytes) -> None:
         if frame in self.frames:
             return
@@ -171,8 +187,7 @@ class Life:
         manifest = self.campaigns[number].manifest
         report = decode_report(frame, DEVICE_KEY, oracle=manifest.oracle)
         lookback = question_of(report.question, manifest.ages).lookback
-        read = next((entry for entry in self.seen if entry[0] == report.t), None)
-        _, first, last = read or (report.t, self.real, self.real)
+        _, first, last = self.made.get(frame) or self.read_at(report.t)
         if lookback > 1:
             first = last - lookback * manifest.period * 1000
         self.sent.append(Sent(number, self.lives, report.t, lookback, report.epsilon, first, last))
@@ -211,7 +226,6 @@ def campaigns_of(dice: random.Random) -> list[Campaign]:
 def play(seed: int, n_steps: int = N_STEPS) -> Life:
     """Live through some steps of mischief."""
     dice = random.Random(seed)
-    random.seed(seed)
     life = Life(dice, campaigns_of(dice))
     life.real = 500 * 60_000.0 + dice.random() * 60_000
     life.start()

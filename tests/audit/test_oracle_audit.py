@@ -192,7 +192,19 @@ def test_a_bit_that_is_always_on_has_every_word():
         "oue", stuck, epsilon=MILLION, n_answers=4
     )
 
-    def wide(state, n_answers, *, epsilon, words):
-        return b"\0" + single.report_symbol(state, n_answers, epsilon=epsilon, words=words)
 
-    assert exact.law_holds("grr", wide, epsilon=MILLION, n_answers=4)
+def test_a_bit_that_follows_the_word_of_another_is_found():
+    def crossed(state, n_answers, *, epsilon, words):
+        honest = single.report_unary(state, n_answers, epsilon=epsilon, words=words)[0]
+        return bytes([honest << 1 & 0xE | honest >> 3])
+
+    fault = exact.law_holds("oue", crossed, epsilon=MILLION, n_answers=4)
+    assert "though its own word is the highest" in fault
+
+
+def test_a_symbol_that_takes_more_bytes_than_it_needs_is_found():
+    def wide(state, n_answers, *, epsilon, words):
+        return single.report_symbol(state, n_answers, epsilon=epsilon, words=words) + b"\0"
+
+    fault = exact.law_holds("grr", wide, epsilon=MILLION, n_answers=4)
+    assert fault == "a symbol takes 2 bytes"

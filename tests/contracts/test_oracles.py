@@ -175,6 +175,27 @@ def _series(x, n_terms=30):
     return total, total + 2 * term * x / n_terms
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "among_states", "g", "among_values"),
+    [
+        (500_000, 0xFEB8399C1199720B, 3, 0x8C52B8D774982417),
+        (1_000_000, 0xFDE55691B6A7DE29, 4, 0x864E5B113AFF546C),
+        (2_000_000, 0xFA5C28296B45BE7F, 8, 0x7C8A0204BBE69864),
+    ],
+)
+def test_thresholds_of_symbols_and_values_have_their_known_answers(
+    epsilon, among_states, g, among_values
+):
+    assert lie_threshold(epsilon, 328) == among_states
+    assert hash_range(epsilon) == g
+    assert lie_threshold(epsilon, g - 1) == among_values
+
+
+def test_hashes_have_their_known_answers():
+    assert [single.hash_answer(7, v, 4) for v in range(8)] == [0, 3, 1, 1, 0, 0, 3, 2]
+    assert single.hash_answer(2**32 - 1, 40_000, 65_536) == 34_280
+
+
 @pytest.mark.parametrize(("epsilon", "g"), [(1, 2), (400_000, 2), (500_000, 3), (10**6, 4)])
 def test_answers_are_hashed_to_about_one_plus_e_to_the_epsilon_values(epsilon, g):
     assert hash_range(epsilon) == g

@@ -9,6 +9,7 @@ import pytest
 from campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of, verify
 from retrasyn.device import Answer, Refusal, Reporter, SQLiteStore, Tracker
 from retrasyn.device.memory import Memory
+from retrasyn.device.witness import read_witness
 
 HERE = Path(__file__).parent
 ROUND = 3
@@ -107,6 +108,8 @@ def test_nothing_is_sent_without_a_durable_entry(tmp_path, step, skip):
     assert not (tmp_path / "sent").exists()
 
     campaign, reporter, tracker = device(tmp_path)
+    witness, store = read_witness(tmp_path / "ledger.witness"), reporter._keeper.store
+    assert (witness.store, witness.counter) == (store._store, store._counter), "mended at once"
     memory = reporter._keeper.remember(campaign.at(ROUND))
     durable = [entry.t for entry in memory.entries]
     spent = skip == 1 and step >= 2

@@ -13,6 +13,7 @@ import pytest
 from campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of, verify
 from retrasyn.device import Answer, Refusal, Reporter, SQLiteStore, Tracker
 from retrasyn.device.memory import Memory
+from retrasyn.device.store import _checked, _digest
 from retrasyn.device.volatile import Lost
 from retrasyn.device.witness import Witness, read_witness, write_witness
 from retrasyn.errors import EntropyError, LedgerError
@@ -252,7 +253,7 @@ def test_a_full_store_means_no_report_and_a_clear_error(tmp_path, campaign):
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest, limits[1]))
     try:
         with pytest.raises(LedgerError, match="cannot be written"):
-            list(map(lambda t: answer(reporter, campaign, t), range(3, 300)))
+            [answer(reporter, campaign, t) for t in range(3, 300)]
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)
@@ -311,3 +312,19 @@ def test_a_disk_error_while_reading_is_a_clear_error(tmp_path, campaign):
     (tmp_path / "ledger.witness").mkdir()
     with pytest.raises(LedgerError, match="cannot be read"):
         SQLiteStore(path).load()
+
+
+def test_a_witness_that_cannot_be_written_means_no_report(tmp_path, campaign, monkeypatch):
+    reporter = rested(tmp_path / "ledger", campaign)
+
+    def fails(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("retrasyn.device.store.write_witness", fails)
+    with pytest.raises(LedgerError, match=r"cannot be witnessed \(no space left\)"):
+        answer(reporter, campaign, 3)
+
+
+@pytest.mark.parametrize("body", ["", "[]", "{}", "3", '{"odometer": {"total": 1, "more": 2}}'])
+def test_a_body_of_another_program_is_no_memory_whatever_its_digest(body):
+    assert _checked(b"s", 1, body, _digest(b"s", 1, body)) is None

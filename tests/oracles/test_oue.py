@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import naive
 from feeding import fed
 from retrasyn.messages import Aggregate
-from retrasyn.oracles import OUE
+from retrasyn.oracles import OUE, threshold
 from retrasyn.oracles.single import report_unary
-from retrasyn.oracles.threshold import noise_threshold
+from retrasyn.oracles.threshold import hash_range, lie_threshold, noise_threshold
 from retrasyn.randomness.kernels import words_at
 
 KNOWN = {
@@ -24,9 +24,9 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize(("epsilon", "threshold"), KNOWN.items())
-def test_thresholds_have_their_known_values(epsilon, threshold):
-    assert noise_threshold(epsilon) == threshold
+@pytest.mark.parametrize(("epsilon", "known"), KNOWN.items())
+def test_thresholds_have_their_known_values(epsilon, known):
+    assert noise_threshold(epsilon) == known
 
 
 @given(st.integers(1, 40_000_000))
@@ -41,6 +41,23 @@ def test_the_real_epsilon_never_exceeds_the_stated_one(epsilon):
     # The most telling event: the true bit is 1 and another is 0.
     real = ((Decimal(1) / 2 / q) * ((1 - q) / (Decimal(1) / 2))).ln()
     assert real <= Decimal(epsilon) / 1_000_000
+
+
+@pytest.mark.parametrize("function", [lambda x: lie_threshold(x, 5), hash_range])
+def test_an_enclosure_that_leaves_a_choice_is_narrowed(function, monkeypatch):
+    enclose, asked = threshold._exponential_enclosed, []
+
+    def wide_at_first(epsilon, bits):
+        asked.append(bits)
+        low, high = enclose(epsilon, bits)
+        return (low // 2, 2 * high) if len(asked) == 1 else (low, high)
+
+    lie_threshold.cache_clear(), hash_range.cache_clear()
+    expected = function(1_234_567)
+    lie_threshold.cache_clear(), hash_range.cache_clear()
+    monkeypatch.setattr(threshold, "_exponential_enclosed", wide_at_first)
+    assert function(1_234_567) == expected
+    assert asked == [128, 256]
 
 
 def test_a_budget_of_nothing_is_refused():

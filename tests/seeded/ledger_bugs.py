@@ -71,18 +71,17 @@ def wall_clock_for_odometer(patch: Patch) -> None:
 def no_quarantine(patch: Patch) -> None:
     """A device that lost its ledger goes on at once."""
     patch.setattr(rules, "BEFORE_DECIDING", ((5, rules.check_newer),))
-    patch.setattr(rules, "_unknown", lambda case, wish: ())
+    patch.setattr(rules, "_unknown", lambda case, wish: replace(wish, epsilon=0))
 
 
 def quarantine_by_round_number_only(patch: Patch) -> None:
     """A wall clock set forward ends the quarantine."""
 
     def left(memory: Any, pinned: Any, t: int) -> int:
-        silence = memory.quarantine
-        return 0 if silence is None else max(silence.rounds - (t - silence.t), 0)
+        return max(memory.quarantine.rounds - (t - memory.quarantine.t), 0)
 
     patch.setattr(rules, "quarantine_left", left)
-    patch.setattr(rules, "_unknown", lambda case, wish: ())
+    patch.setattr(rules, "_unknown", lambda case, wish: replace(wish, epsilon=0))
 
 
 def rollback_unnoticed(patch: Patch) -> None:

@@ -126,7 +126,9 @@ def audit_oracle(
     )
     inputs = [NULL, *np.linspace(0, n_answers - 1, min(N_INPUTS, n_answers), dtype=int).tolist()]
     tick = _counter(progress, 2 * reports + len(inputs) * min(N_MARGINAL, reports))
-    ours, theirs = (subject.events(subject.sample(state, reports, tick)) for state in _PAIR)
+    ours, theirs = (
+        subject.events(subject.sample(state, reports, tick)) for state in (FIRST, SECOND)
+    )
     hits, other_hits = (
         int((events[:, FIRST] & ~events[:, SECOND]).sum()) for events in (ours, theirs)
     )
@@ -155,9 +157,6 @@ def audit_oracle(
         unbiased=check_bias(subject, estimates, size),
         variance=check_variance(subject, estimates, size),
     )
-
-
-_PAIR = (FIRST, SECOND)
 
 
 def _check_settings(oracle: str, epsilon: int, reports: int, n_answers: int) -> None:

@@ -96,10 +96,6 @@ class Subject:
         """Return n reports of one state: [n, size]."""
         return self.path.sample(state, n, oracle=self.oracle, n_answers=self.n_answers, tick=tick)
 
-    def supports(self, packed: npt.NDArray[np.uint8]) -> Events:
-        """Tell which answers each report supports: [n, n_answers]."""
-        return self.events(packed)[:, : self.n_answers]
-
     def events(self, packed: npt.NDArray[np.uint8]) -> Events:
         """Tell what happened in each report: [n, n_events], support of the answers first."""
         oracle = self.oracle

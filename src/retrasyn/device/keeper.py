@@ -72,12 +72,10 @@ class Keeper:
         """Pin a manifest and begin a quarantine: the longest window in question, from now."""
         memory, new = self.remember(now), Pinned.of(text)
         before = self.pinned or new
-        seconds = max(new.window_seconds, before.window_seconds)
-        if memory.quarantine is not None:  # one that is not over is never cut short
-            ends = memory.quarantine.uptime + (
-                memory.quarantine.rounds * before.manifest.period * MILLI
-            )
-            seconds = max(seconds, -(-(ends - memory.odometer.total) // MILLI))
+        last = memory.quarantine  # if it is not over, it is not cut short
+        ends = last.uptime + last.rounds * before.manifest.period * MILLI
+        left = -(-(ends - memory.odometer.total) // MILLI)
+        seconds = max(new.window_seconds, before.window_seconds, left)
         head = memory.head_of(new.id)
         own = new.round_at(now)
         quarantine = Quarantine(

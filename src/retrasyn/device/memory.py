@@ -21,10 +21,10 @@ class Head:
 class Quarantine:
     """Silence after spending may have been forgotten, or the campaign changed."""
 
-    reason: str
-    t: int  # round in which it began
-    uptime: int  # milliseconds of the odometer when it began
-    rounds: int
+    reason: str = ""
+    t: int = 0  # round in which it began
+    uptime: int = 0  # milliseconds of the odometer when it began
+    rounds: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Memory:
 
     odometer: Odometer = field(default_factory=Odometer)
     pinned: bytes = b""  # text of the manifest the owner agreed to
-    quarantine: Quarantine | None = None
+    quarantine: Quarantine = field(default_factory=Quarantine)  # the last; every pin begins one
     lots: Lots | None = None
     heads: tuple[Head, ...] = ()  # one per campaign
     entries: tuple[Entry, ...] = ()  # of all campaigns, oldest first
@@ -68,7 +68,7 @@ def read_memory(text: str) -> Memory:
     return Memory(
         odometer=Odometer(**given["odometer"]),
         pinned=bytes.fromhex(given["pinned"]),
-        quarantine=None if given["quarantine"] is None else Quarantine(**given["quarantine"]),
+        quarantine=Quarantine(**given["quarantine"]),
         lots=None if given["lots"] is None else Lots(**given["lots"]),
         heads=tuple(Head(**_bytes(head, "manifest", "digest")) for head in given["heads"]),
         entries=tuple(Entry(**_bytes(entry, "manifest")) for entry in given["entries"]),

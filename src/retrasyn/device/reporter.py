@@ -12,6 +12,7 @@ from retrasyn.device.keeper import REASONS, Keeper
 from retrasyn.device.ledger import MILLI, Entry, kept
 from retrasyn.device.memory import Head
 from retrasyn.device.oracle import perturb
+from retrasyn.device.reactions import REACTIONS, Reaction
 from retrasyn.device.rules import Case
 from retrasyn.device.sampling import Sampling, draw_lots, draw_word
 from retrasyn.device.signatures import Verify
@@ -23,9 +24,11 @@ from retrasyn.wire.canonical import signed_part, unseal
 from retrasyn.wire.frames import (
     DEVICE_BYTES,
     MIN_KEY_BYTES,
+    decode_ack,
     encode_report,
     n_answers,
     question_code,
+    report_digest,
 )
 from retrasyn.wire.texts import decode_manifest, decode_round, round_hash
 
@@ -70,15 +73,24 @@ class Reporter:
         if text:
             self._keeper.silence(text, now, reason=reason)
 
+    def hear(self, ack: bytes, now: Instant) -> Reaction:
+        """Return what to do about an acknowledgement; one of other bytes than ours is ignored."""
+        heard, memory = decode_ack(ack), self._keeper.remember(now)
+        if not memory.frame or heard.digest != report_digest(memory.frame):
+            return "ignore"
+        reaction = REACTIONS[heard.status]
+        if reaction == "enrol":
+            self.quarantine("the curator does not know this device", now)
+        return reaction
+
     def status(self, now: Instant) -> Status:
         """Return what the owner may see."""
         memory, pinned = self._keeper.remember(now), self._keeper.pinned
         t = 0 if pinned is None else pinned.round_at(now)
         left = 0 if pinned is None else rules.quarantine_left(memory, pinned, t)
-        why = "" if memory.quarantine is None or not left else memory.quarantine.reason
         return Status(
             campaign="" if pinned is None else pinned.manifest.name,
-            quarantine=why,
+            quarantine=memory.quarantine.reason if left else "",
             rounds_left=left,
             spent=memory.spent,
             lifetime_cap=0 if pinned is None else pinned.manifest.lifetime_cap,

@@ -96,8 +96,6 @@ def check_newer(case: Case) -> str | None:
 def quarantine_left(memory: Memory, pinned: Pinned, t: int) -> int:
     """Return the rounds of quarantine that are left, by round number or uptime: the more."""
     quarantine = memory.quarantine
-    if quarantine is None:
-        return 0
     round_time = pinned.manifest.period * MILLI
     by_uptime = (memory.odometer.total - quarantine.uptime) // round_time
     return max(quarantine.rounds - min(t - quarantine.t, by_uptime), 0)
@@ -105,11 +103,10 @@ def quarantine_left(memory: Memory, pinned: Pinned, t: int) -> int:
 
 def check_quarantine(case: Case) -> str | None:
     """Rule 6: quarantine is over."""
-    quarantine = case.memory.quarantine
     left = quarantine_left(case.memory, case.pinned, case.asked.t)
-    if quarantine is None or not left:
+    if not left:
         return None
-    return f"quarantine ({quarantine.reason}): {left} rounds are left"
+    return f"quarantine ({case.memory.quarantine.reason}): {left} rounds are left"
 
 
 BEFORE_RESENDING: tuple[tuple[int, Callable[[Case], str | None]], ...] = (
@@ -142,7 +139,7 @@ def check_budget(case: Case, wish: Entry) -> str | None:
     What was spent before a quarantine is unknown, so its beginning counts as all of epsilon.
     """
     epsilon, memory = case.manifest.epsilon, case.memory
-    total = ledger.spent((*_unknown(case, wish), *memory.entries), wish)
+    total = ledger.spent((_unknown(case, wish), *memory.entries), wish)
     if total + wish.epsilon > epsilon:
         return (
             f"epsilon_t={wish.epsilon / MICRO:.6g} would bring the last {wish.rest} rounds to "
@@ -153,10 +150,7 @@ def check_budget(case: Case, wish: Entry) -> str | None:
     return None
 
 
-def _unknown(case: Case, wish: Entry) -> tuple[Entry, ...]:
-    """Return what may have been spent just before a quarantine began."""
-    quarantine = case.memory.quarantine
-    if quarantine is None:
-        return ()
-    whole = case.manifest.epsilon
-    return (replace(wish, t=quarantine.t, uptime=quarantine.uptime, epsilon=whole, lookback=1),)
+def _unknown(case: Case, wish: Entry) -> Entry:
+    """Return what may have been spent just before the last quarantine began: all there is."""
+    began, whole = case.memory.quarantine, case.manifest.epsilon
+    return replace(wish, t=began.t, uptime=began.uptime, epsilon=whole, lookback=1)

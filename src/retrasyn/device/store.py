@@ -63,6 +63,8 @@ class SQLiteStore:
         store, counter, *_ = row
         if witness is None or not witness.vouches_for(store, counter):
             return Lost("rolled back", memory.spent)
+        if witness.counter != counter:  # a crash came between; nothing may be sent before
+            self._testify(store, counter)
         self._store, self._counter = store, counter
         return memory
 
@@ -72,10 +74,10 @@ class SQLiteStore:
             if not self._store:
                 self._make_anew()
             self._commit(memory)
-            write_witness(self.witness_path, Witness(self._store, self._counter))
         except (sqlite3.Error, OSError) as fault:
             self.close()
             raise self._broken("written", fault) from None
+        self._testify(self._store, self._counter)
 
     def close(self) -> None:
         """Let the file go."""
@@ -83,6 +85,12 @@ class SQLiteStore:
             with suppress(sqlite3.Error):
                 self._connection.close()
         self._connection = None
+
+    def _testify(self, store: bytes, counter: int) -> None:
+        try:
+            write_witness(self.witness_path, Witness(store, counter))
+        except OSError as fault:
+            raise self._broken("witnessed", fault) from None
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:

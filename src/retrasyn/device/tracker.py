@@ -27,6 +27,7 @@ class Tracker:
     words: Words = field(default=system_bytes, repr=False)
     _t: int = field(default=_NEVER, repr=False)
     _boot: int = field(default=0, repr=False)
+    _boot_before: int = field(default=0, repr=False)
     _kind: int = field(default=ABSENT, repr=False)
     _entered: int = field(default=_NEVER, repr=False)
     _before: int | None = field(default=None, repr=False)  # cell at the timestamp before
@@ -46,6 +47,9 @@ class Tracker:
             self._before = self._cell if follows else None
             self._kind = MOVING if follows else ENTERING
             self._entered = self._entered if follows else t
+            self._boot_before = self._boot
+        elif not self._near(self._boot_before, boot):
+            self._before = None
         self._t, self._boot = t, boot
         self._cell = None if fix is None else cell_of(*fix, self.manifest)
         self._state = self._state_now()
@@ -91,9 +95,12 @@ class Tracker:
 
         A wall clock that is set back or forth makes far positions look like neighbours in time.
         """
-        elapsed = boot - self._boot
-        near = elapsed >= 0 and 2 * elapsed < 3 * self.manifest.period * MILLI
-        return near and t == self._t + 1 and self._kind in (ENTERING, MOVING)
+        moves_on = t == self._t + 1 and self._kind in (ENTERING, MOVING)
+        return moves_on and self._near(self._boot, boot)
+
+    def _near(self, earlier: int, later: int) -> bool:
+        """Tell whether two positions were taken one period apart, to the nearest."""
+        return 0 <= 2 * (later - earlier) < 3 * self.manifest.period * MILLI
 
     def _state_now(self) -> int:
         """Return the state of an observed timestamp from its last two cells."""

@@ -53,11 +53,14 @@ def flip_addressed(
 @njit(nogil=True, cache=True)
 def count_bits(packed: npt.NDArray[np.uint8], n_states: int) -> npt.NDArray[np.int64]:
     """Add packed reports up, bit by bit."""
-    counts = np.zeros(n_states, np.int64)
+    n_bytes = (n_states + 7) // 8
+    counts = np.zeros((n_bytes, 8), np.int64)
     for i in range(packed.shape[0]):
-        for bit in range(n_states):
-            counts[bit] += (packed[i, bit >> 3] >> (bit & 7)) & 1
-    return counts
+        for byte in range(n_bytes):
+            eight = packed[i, byte]
+            for bit in range(8):  # of fixed length, so that the eight are counted at once
+                counts[byte, bit] += (eight >> bit) & 1
+    return counts.ravel()[:n_states]
 
 
 @njit(inline="always")

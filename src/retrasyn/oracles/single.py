@@ -2,7 +2,7 @@
 
 Every function turns fresh 64-bit words into a report by comparing integers; there is no float on
 the way. How many words are drawn does not depend on the state, up to a redraw that happens less
-than once in 2^47 reports. The arguments are in `docs/proofs`: `oue.md`, `grr.md`, `olh.md` and
+than once in 2^48 reports. The arguments are in `docs/proofs`: `oue.md`, `grr.md`, `olh.md` and
 `binary.md`. Compiled code in `kernels.py` makes the same reports of the same words, for many
 simulated devices at once.
 """

@@ -1,8 +1,6 @@
-"""Addresses of random words, and words from the operating system (standard library only)."""
+"""Addresses of random words (standard library only)."""
 
 import hashlib
-import os
-import struct
 
 WORD_BITS = 64
 
@@ -17,12 +15,3 @@ def address(seed: int, t: int, purpose: str, *, n_bytes: int = 8) -> int:
     """
     text = f"retrasyn/1/{seed}/{t}/{purpose}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=n_bytes).digest(), "little")
-
-
-def entropy_words(n: int) -> tuple[int, ...]:
-    """Return n 64-bit words from the operating system's generator.
-
-    >>> len(entropy_words(3))
-    3
-    """
-    return struct.unpack(f"<{n}Q", os.urandom(8 * n))

@@ -100,10 +100,7 @@ def encode_report(report: Report, key: bytes, *, oracle: str) -> bytes:
 def decode_report(frame: bytes, key: bytes, *, oracle: str) -> Report:
     """Read a report from exactly what `encode_report` writes with the same key."""
     _check_key(key)
-    if len(frame) < _HEAD.size + TAG_BYTES:
-        raise WireError(
-            f"a report of {len(frame)} bytes is too short; its length is in docs/wire.md"
-        )
+    _check_length(frame)
     version, question, n_states, t, epsilon, manifest, device = _HEAD.unpack_from(frame)
     if version != VERSION:
         raise WireError(f"version {version} is unknown; this side speaks version {VERSION}")
@@ -124,10 +121,7 @@ def decode_report(frame: bytes, key: bytes, *, oracle: str) -> Report:
 
 def device_of(frame: bytes) -> bytes:
     """Return the device id that a frame claims, to look up its key."""
-    if len(frame) < _HEAD.size + TAG_BYTES:
-        raise WireError(
-            f"a report of {len(frame)} bytes is too short; its length is in docs/wire.md"
-        )
+    _check_length(frame)
     device: bytes = _HEAD.unpack_from(frame)[-1]
     return device
 

@@ -1,0 +1,104 @@
+"""Devices and simulated devices do the same: one ledger, one sum of reports."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from campaigns import DEVICE_KEY, Campaign, manifest_of, verify
+from feeding import fed
+from retrasyn.device import Answer, MemoryStore, Reporter, Tracker
+from retrasyn.device import ledger as device_ledger
+from retrasyn.device.ledger import Entry
+from retrasyn.messages import MICRO, Grant
+from retrasyn.oracles import OUE
+from retrasyn.privacy.ledger import RoundLedger, UserLedger
+from retrasyn.randomness.addresses import address
+from retrasyn.randomness.kernels import words_at
+from retrasyn.simulation.doors import Reports
+from retrasyn.wire import decode_report
+
+steps = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 6)), min_size=1, max_size=40)
+KEY = np.array([0])
+
+
+def entry_at(t, *, gap, epsilon=MICRO, lookback=1):
+    return Entry(
+        manifest=b"m" * 8,
+        t=t,
+        uptime=t * 60_000,
+        epsilon=epsilon,
+        lookback=lookback,
+        gap=gap,
+        period=60,
+    )
+
+
+@given(steps, st.integers(1, 8))
+def test_a_device_may_report_whenever_the_ledger_of_all_users_says_so(steps, gap):
+    simulated, entries, t = UserLedger(epsilon=MICRO, gap=gap), (), 0
+    for pause, lookback in steps:
+        t += pause
+        wish = entry_at(t, gap=gap, lookback=lookback)
+        fits = device_ledger.spent(entries, wish) + wish.epsilon <= MICRO
+        assert fits == bool(simulated.available(t, KEY, lookback)[0])
+        if fits:
+            simulated.charge(t, KEY, lookback)
+            furthest = entry_at(t, gap=gap, lookback=6)
+            entries = (*device_ledger.kept(entries, furthest), wish)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(1, MICRO)), min_size=1, max_size=40),
+    st.integers(1, 8),
+)
+def test_a_device_has_as_much_left_as_the_ledger_of_rounds(steps, gap):
+    simulated, entries, t = RoundLedger(epsilon=MICRO, gap=gap), (), 0
+    for pause, epsilon in steps:
+        t += pause
+        wish = entry_at(t, gap=gap, epsilon=epsilon)
+        left = MICRO - device_ledger.spent(entries, wish)
+        assert left == simulated.remaining(t)
+        if epsilon <= left:
+            simulated.charge(t, epsilon)
+            entries = (*device_ledger.kept(entries, wish), wish)
+
+
+def test_devices_add_up_to_what_the_door_of_simulated_reports_counts():
+    manifest = manifest_of(side=3, window=2)
+    campaign = Campaign(manifest)
+    n_states, n, t, seed = manifest.n_states, 40, 3, 11
+    dice = np.random.default_rng(5)
+    addresses = dice.integers(0, 2**63, n).astype(np.uint64)
+    noise = np.uint64(address(seed, t, "noise/publish"))
+    counts, states = np.zeros(n_states, np.int64), []
+    for number in range(n):
+        own_key = words_at(noise, addresses[number : number + 1])[0]
+        words = words_at(own_key, np.arange(n_states, dtype=np.uint64)).tolist()
+        tracker = Tracker(manifest)
+        reporter = Reporter(
+            device=bytes([number]) * 16,
+            key=DEVICE_KEY,
+            store=MemoryStore(),
+            verify=verify,
+            words=fed([0, 0, 0, *words]),  # slot, role and send instant come first
+        )
+        reporter.pin(campaign.envelope, campaign.at(0))
+        place = dice.uniform(-1, 7, (2, 2))
+        for step in (0, 1):
+            tracker.observe(t - 1 + step, tuple(place[step]), boot=campaign.at(t - 1 + step).boot)
+        answer = reporter.answer(campaign.ask(t), campaign.at(t), tracker)
+        assert isinstance(answer, Answer)
+        bits = decode_report(answer.frame, DEVICE_KEY, oracle="oue").bits
+        counts += np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[:n_states]
+        states.append(tracker._state)
+    door = Reports(seed).collect(
+        Grant(t=t, epsilon=MICRO, reporters=np.arange(n)),
+        np.array(states, np.int32),
+        addresses,
+        n_states=n_states,
+        lane="publish",
+    )
+    assert door.n == n
+    assert counts.tolist() == door.counts.tolist()
+    assert -1 in states, "some were outside the box"
+    assert OUE(MICRO).estimate(door).n == n
