@@ -10,7 +10,7 @@ import typer
 from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 
 if TYPE_CHECKING:
-    from retrasyn.audit.oracle import Verdict
+    from retrasyn.audit.verdict import Verdict
 
 audit = typer.Typer(
     name="audit", help="Measure what reports give away.", invoke_without_command=True
