@@ -18,6 +18,7 @@ def demo(
     from retrasyn.errors import OutputError, SettingError
     from retrasyn.metrics.pair import Pair
     from retrasyn.metrics.suite import evaluate_pair
+    from retrasyn.receipts.files import receipt_place, write_with_receipt
     from retrasyn.report.page import check_available, write_report
     from retrasyn.simulation.city import CITY_BOX, demo_city
     from retrasyn.simulation.run import synthesize
@@ -37,9 +38,8 @@ def demo(
     with interruptible_progress(quiet=False) as progress:
         synthetic, receipt = synthesize(real, grid=grid, seed=seed, progress=progress)
     write(real, out / "real.parquet")
-    write(synthetic, out / "synthetic.parquet")
-    with replacing(out / "synthetic.parquet.receipt.json") as temporary:
-        temporary.write_text(receipt.to_json() + "\n")
+    with replacing(receipt_place(out / "synthetic.parquet")) as temporary:
+        receipt = write_with_receipt(synthetic, receipt, out / "synthetic.parquet", temporary)
     pair = Pair.of(real, synthetic, grid)
     scores = evaluate_pair(pair, seed=seed)
     report = out / "report.html"

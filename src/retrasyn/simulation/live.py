@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,8 @@ import numpy.typing as npt
 from retrasyn.data.trajectories import MAX_TIME
 from retrasyn.errors import InputError
 from retrasyn.messages import Release
-from retrasyn.privacy.receipt import Receipt
+from retrasyn.privacy.receipt import Receipt, Rounds
+from retrasyn.privacy.stamp import NO_ROUNDS, stamp_of
 from retrasyn.simulation.plan import Plan
 from retrasyn.simulation.population import Identities, stable_words
 from retrasyn.simulation.recording import Outside, Step
@@ -96,10 +98,11 @@ class Live:
         self.n_points_out += sum(release.ids.size for release in releases)
         return releases
 
-    def receipt(self) -> Receipt:
-        """State what was done so far."""
+    def receipt(self, *, rounds: Rounds | None = None) -> Receipt:
+        """State what was done so far, with all rounds unless others are given."""
         return self.plan.receipt(
             self.simulation,
+            rounds=rounds,
             seed=self.seed,
             has_users=bool(self._has_users),
             box_inferred=False,
@@ -107,6 +110,12 @@ class Live:
             n_points_in=self.n_points_in,
             n_points_dropped=self.n_dropped,
             n_points_out=self.n_points_out,
+        )
+
+    def stamp(self) -> dict[str, Any]:
+        """Return the short receipt that every release carries: the releases are its rounds."""
+        return stamp_of(
+            self.receipt(rounds=NO_ROUNDS), n_rounds=len(self.simulation.curator.state.rounds)
         )
 
     def _sense(
