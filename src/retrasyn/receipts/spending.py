@@ -71,7 +71,8 @@ def check_recount(receipt: Receipt) -> Check:
         elif window.epsilon is not None:
             least, most = possible(receipt, window.timestamps)
             spent = round(window.epsilon * MICRO)
-            part = receipt.division == "population" and spent % round(receipt.epsilon * MICRO)
+            whole = max(round(receipt.epsilon * MICRO), 1)
+            part = receipt.division == "population" and spent % whole
             if part or not least <= spent <= most:
                 faults.append(
                     f"the {name} window spent {window.epsilon:g}, the rounds allow "
@@ -112,7 +113,7 @@ def highest_sum(spends: dict[int, int], span: int) -> int:
     first = 0
     for t in waiting:
         total += spends[t]
-        while waiting[first] <= t - span:
+        while waiting[first] <= t - max(span, 1):
             total -= spends[waiting[first]]
             first += 1
         highest = max(highest, total)

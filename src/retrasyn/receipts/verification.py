@@ -44,7 +44,7 @@ def verify(
         words.check_guarantee(receipt),
         words.check_left_open(receipt),
         *check_release(receipt, data),
-        check_rerun(receipt, real),
+        check_rerun(receipt, real, data),
     ]
 
 
