@@ -952,7 +952,7 @@ def edit_header(folder, edit):
         arrays = dict(file)
     header = edit(json.loads(arrays["header"].tobytes()))
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    np.savez(folder / "state.npz", **arrays)
+    np.savez(folder / "state.npz", **arrays, allow_pickle=False)
 
 
 @pytest.mark.parametrize(
@@ -982,7 +982,7 @@ def drop_array(path, name):
     with np.load(path, allow_pickle=False) as file:
         arrays = dict(file)
     del arrays[name]
-    np.savez(path, **arrays)
+    np.savez(path, **arrays, allow_pickle=False)
 
 
 DAMAGE = {
@@ -1022,7 +1022,7 @@ def test_a_checkpoint_whose_parts_do_not_fit_together_is_refused(city, tmp_path)
     with np.load(folder / "state.npz", allow_pickle=False) as file:
         arrays = dict(file)
     arrays["streams_cells"] = arrays["streams_cells"][:0]
-    np.savez(folder / "state.npz", **arrays)
+    np.savez(folder / "state.npz", **arrays, allow_pickle=False)
     before = contents(tmp_path)
 
     out = tmp_path / "out.csv"  # a process of its own: kernels trust the sizes they are given

@@ -149,12 +149,12 @@ def _check_identifiers(key: str, values: Any) -> None:
         raise InputError(f"{key} must be a list of whole numbers or text")
     for value in values:
         if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-            raise InputError(f"{key} {value} is beyond 64 bits; use text")
+            raise InputError(f"{key} holds a number beyond 64 bits; use text")
         if isinstance(value, str) and not value.isascii():
             try:
                 value.encode()
             except UnicodeEncodeError:
-                raise InputError(f"{key} {value!r} is not text that can be written") from None
+                raise InputError(f"{key} holds text that cannot be written") from None
 
 
 def _format(release: Release, stamp: dict[str, Any], *, errors: bool) -> str:

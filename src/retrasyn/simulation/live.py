@@ -139,8 +139,7 @@ class Live:
             raise InputError("x and y must be finite numbers")
         for name, values in (("traj_id", traj_id), ("user_id", user_id or ())):
             if len(set(values)) != len(values):
-                twice = next(value for value in values if list(values).count(value) > 1)
-                raise InputError(f"{name} {twice!r} has two points at t={t}; keep one")
+                raise InputError(f"{_twins(name, values)} are equal: two points at t={t}; keep one")
         cells, n_outside = self.simulation.curator.grid.locate(xs, ys)
         if n_outside and self.outside == "refuse":
             raise InputError(
@@ -159,10 +158,12 @@ class Live:
     ) -> npt.NDArray[np.int32]:
         """Return the numbers of streams, opening those not seen before."""
         users = traj_id if user_id is None else user_id
-        for stream, user in zip(traj_id, users, strict=True):
-            known = self._user_of.setdefault(stream, user)
-            if known != user:
-                raise InputError(f"traj_id {stream!r} changes its user_id from {known!r}")
+        for number, (stream, user) in enumerate(zip(traj_id, users, strict=True), 1):
+            if self._user_of.setdefault(stream, user) != user:
+                raise InputError(
+                    f"entry {number}: its traj_id changes its user_id; give each user's part a "
+                    "traj_id of its own"
+                )
         if traj_id:
             self._has_users = user_id is not None
         for stream, user in zip(traj_id, users, strict=True):
@@ -181,3 +182,13 @@ class Live:
             self._keys[owner] = int(keys[0])
         opened = identities.add_streams(np.array([self._keys[owner]]))
         self._streams[stream] = int(opened[0])
+
+
+def _twins(name: str, values: Sequence[Identifier]) -> str:
+    """Name two equal entries by their places: what stands in logs names no person."""
+    seen: dict[Identifier, int] = {}
+    for number, value in enumerate(values, 1):
+        if value in seen:
+            return f"entries {seen[value]} and {number} of {name}"
+        seen[value] = number
+    raise AssertionError("no two entries are equal")  # pragma: no cover - asked only if there are
