@@ -6,7 +6,7 @@ import json
 import pytest
 
 from cli.running import run
-from retrasyn import METHODS, demo_city, write
+from retrasyn import METHODS, demo_city, synthesize, write
 
 ASKED = {
     *("unit", "window", "gap", "epsilon", "division", "rounds", "n_reports"),
@@ -126,3 +126,26 @@ def test_a_receipt_that_cannot_be_written_keeps_its_release_from_being_written(
     assert outcome.code == 2
     assert "No space left" in outcome.err
     assert not list(tmp_path.iterdir())
+
+
+def test_where_presence_is_hidden_the_receipt_does_not_tell_how_many_points_there_were(city):
+    for method in METHODS:
+        _, receipt = synthesize(city[0], method, box=(0, 0, 10, 10), grid=3, window=4)
+        hidden = METHODS[method].presence == "hidden"
+        assert receipt.n_points_in == (None if hidden else city[0].n_points)
+
+
+@pytest.mark.parametrize("method", ["steered", "retrasyn-b"])
+def test_a_random_seed_is_in_nothing_that_is_written(method, city, tmp_path, monkeypatch):
+    monkeypatch.setattr("secrets.randbits", lambda _: 271828182845904523536028747135)
+    out, told = tmp_path / "out.csv", tmp_path / "told.json"
+    options = (*FLAGS, "--method", method, "--seed", "random")
+    written = run("synthesize", city[1], "-o", out, *options)
+    streamed = run("stream", *options, "--receipt", told, stdin="\n".join(as_lines(city[0])))
+
+    assert (written.code, streamed.code) == (0, 0)
+    assert json.loads(told.read_text())["seed"] is None
+    said = [written.out, written.err, streamed.out, streamed.err]
+    files = [path.read_text() for path in tmp_path.iterdir()]
+    assert len(files) == 3
+    assert not any("271828182845904523536028747135" in text for text in (*said, *files))

@@ -156,7 +156,7 @@ def test_with_the_input_what_was_beyond_recomputing_is_caught_too(field, name, r
         "grid": 2,
         "box": [0, 0, 11, 10],
         "n_users": values["n_users"] + 1,
-        "n_points_in": values["n_points_in"] + 1,
+        "n_points_in": (values["n_points_in"] or 0) + 1,
         "standard_error": {"cell": 0.1, "flow": 0.1},
         "door": "reports",
         "rounds": None,

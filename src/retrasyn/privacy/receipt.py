@@ -121,7 +121,7 @@ class Receipt:
     last_t: int
     n_reports: int
     n_users: int
-    n_points_in: int
+    n_points_in: int | None  # None: presence is hidden, and this would tell
     n_points_dropped: int
     n_points_out: int
     n_streams_out: int

@@ -83,9 +83,12 @@ def check_counts(receipt: Receipt) -> Check:
     faults = [
         f"{name} is {getattr(receipt, name)}, below 0"
         for name in (*fields, "n_streams_out")
-        if getattr(receipt, name) < 0
+        if (getattr(receipt, name) or 0) < 0
     ]
-    if receipt.n_points_dropped > receipt.n_points_in:
+    hidden = receipt.presence.startswith("hidden")
+    if (receipt.n_points_in is None) != hidden:
+        faults.append("n_points_in is told exactly where presence is not hidden")
+    elif receipt.n_points_in is not None and receipt.n_points_dropped > receipt.n_points_in:
         faults.append("more points were dropped than read")
     if receipt.n_streams_out > receipt.n_points_out:
         faults.append("there are more synthetic streams than points")

@@ -198,7 +198,7 @@ class Plan:
             last_t=last_t,
             n_reports=state.n_reports,
             n_users=simulation.population.identities.n_persons,
-            n_points_in=n_points_in,
+            n_points_in=None if curator.method.presence == "hidden" else n_points_in,
             n_points_dropped=n_points_dropped,
             n_points_out=n_points_out,
             n_streams_out=state.streams.next_id,
