@@ -349,3 +349,49 @@ def test_a_value_of_another_kind_is_refused_by_its_name(path, value, words):
     with pytest.raises(InputError, match="is not a receipt") as refusal:
         read_receipt(values, name="it")
     assert words in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "check", "words"),
+    [
+        ("budget", {"first_t": 9, "last_t": 3, "timestamps": -5}, "lifetime", "comes before"),
+        ("budget", {"gap": 0}, "lifetime", "gap is 0"),
+        ("budget", {"window": 0, "gap": 1}, "gap", "below 1"),
+        ("budget", {"unit": "place"}, "gap", "neither position nor transition"),
+        ("budget", {"epsilon": 50.0}, "noise", "at most 40"),
+        ("exact", {"oracle": "oue"}, "noise", "no oracle and no noise"),
+        ("budget", {"n_points_dropped": 10**9}, "counts", "more points were dropped"),
+        ("budget", {"n_streams_out": 10**9}, "counts", "more synthetic streams"),
+        ("budget", {"n_users": -1}, "counts", "below 0"),
+        ("budget", {"n_points_in": None}, "counts", "presence is not hidden"),
+        ("steered", {"n_users": 3}, "counts", "users may send"),
+        ("budget", {"settings": {"gain": 8.0}}, "reading", "has the settings"),
+        ("streams", {"length_scale": 13.0}, "reading", "length_scale is 13.0"),
+        ("faithful", {"length_scale": "released"}, "reading", "length_scale is 'released'"),
+        ("steered", {"faithful": True}, "reading", "not a method of the paper"),
+        ("faithful", {"faithful": False}, "reading", "goes with faithful only"),
+        ("budget", {"reading": {"unit": "place"}}, "reading", "the reading is none"),
+        ("budget", {"reading": {"nonsense": 1}}, "reading", "the reading is none"),
+        ("budget", {"method": "magic"}, "method", "there is no method"),
+        ("exact", {"door": "counts"}, "method", "knows truth"),
+        ("budget", {"not_protected": ()}, "not protected", "does not say"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_named(name, changes, check, words):
+    checks = {one.name: one for one in verify(dataclasses.replace(receipt(name), **changes))}
+    assert checks[check].verdict == "FAIL"
+    assert words in checks[check].detail
+
+
+def test_more_weaknesses_than_a_run_has_are_too_many():
+    told = receipt("budget")
+    checks = verify(dataclasses.replace(told, not_protected=(*told.not_protected, "the moon")))
+    (check,) = [one for one in checks if one.name == "not protected"]
+    assert "says more" in check.detail
+
+
+def test_an_unknown_oracle_is_left_open():
+    checks = verify(dataclasses.replace(receipt("budget"), oracle="grr"))
+    (check,) = [one for one in checks if one.name == "noise"]
+    assert (check.verdict, "'grr'" in check.detail) == ("unknown", True)
