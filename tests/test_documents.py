@@ -50,9 +50,15 @@ def commands(path: Path) -> list[str]:
     return [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
 
 
+def commands_of(command: Any) -> Iterator[Any]:
+    """Return a command and all below it."""
+    yield command
+    for part in getattr(command, "commands", {}).values():
+        yield from commands_of(part)
+
+
 def options() -> Iterator[tuple[str, str]]:
-    root: Any = typer.main.get_command(app)
-    for command in [root, *root.commands.values()]:
+    for command in commands_of(typer.main.get_command(app)):
         for parameter in command.params:
             for option in parameter.opts:
                 if option.startswith("-"):

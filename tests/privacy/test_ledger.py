@@ -163,3 +163,27 @@ def test_no_privacy_is_marked_on_its_grants():
     ledger = NoPrivacy().open_ledger(epsilon=EPSILON, gap=4)
     grant = NoPrivacy().grant(Ask(share=1.0), t=0, roster=roster(2), ledger=ledger, seed=0)
     assert not grant.private
+
+
+@pytest.mark.parametrize(
+    ("t", "spend"), [(4, 1), (6, 600_001), (6, -1)], ids=["back in time", "too much", "negative"]
+)
+def test_a_refused_charge_leaves_the_ledger_as_it_was(t, spend):
+    rounds = RoundLedger(epsilon=EPSILON, gap=3)
+    rounds.charge(5, 400_000)
+    with pytest.raises(BudgetExceeded):
+        rounds.charge(t, spend)
+    assert (rounds.spent, rounds.remaining(6)) == ({5: 400_000}, 600_000)
+
+    users = UserLedger(epsilon=EPSILON, gap=3)
+    users.charge(5, np.array([1]))
+    for keys in ([1, 2], [2, 2]):
+        with pytest.raises(BudgetExceeded):
+            users.charge(6, np.array(keys))
+        assert users.available(6, np.array([1, 2])).tolist() == [False, True]
+
+
+def test_a_key_the_replay_never_heard_of_spent_nothing():
+    replay = Replay(span=2)
+    replay.observe(0, 5, np.array([1]))
+    assert (replay.worst_of(1), replay.worst_of(7)) == (5, 0)

@@ -56,8 +56,8 @@ def start(**keywords):
     ("line", "message"),
     [
         ((0, ["a"], [0.1, 0.2], [0.1]), "x has 2 entries"),
-        ((0, ["a", "a"], [0.1, 0.2], [0.1, 0.2]), "'a' has two points"),
-        ((0, ["a", "b"], [0.1, 0.2], [0.1, 0.2], ["u", "u"]), "user_id 'u' has two points"),
+        ((0, ["a", "a"], [0.1, 0.2], [0.1, 0.2]), "entries 1 and 2 of traj_id"),
+        ((0, ["a", "b"], [0.1, 0.2], [0.1, 0.2], ["u", "u"]), "entries 1 and 2 of user_id"),
         ((0, ["a"], [float("nan")], [0.1]), "finite"),
         ((0, ["a"], [1.5], [0.1]), "1 of 1 points lie outside"),
     ],

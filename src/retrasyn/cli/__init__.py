@@ -18,6 +18,7 @@ from retrasyn.cli.evaluate import compare, evaluate
 from retrasyn.cli.generate import generate
 from retrasyn.cli.methods import methods
 from retrasyn.cli.plan import plan
+from retrasyn.cli.receipt import receipt
 from retrasyn.cli.reproduce import reproduce
 from retrasyn.cli.stream import stream
 from retrasyn.cli.synthesize import synthesize
@@ -60,6 +61,7 @@ app.command()(plan)
 app.command()(reproduce)
 audit.command(name="window")(audit_window)
 app.add_typer(audit)
+app.add_typer(receipt, name="receipt")
 
 # What typer raises for a wrong flag, whichever copy of click it brings along.
 _UsageError: Any = typer.BadParameter.__base__

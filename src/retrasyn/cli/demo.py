@@ -20,6 +20,7 @@ def demo(
     from retrasyn.errors import OutputError, SettingError
     from retrasyn.metrics.pair import Pair
     from retrasyn.metrics.suite import evaluate_pair
+    from retrasyn.receipts.files import receipt_place, write_with_receipt
     from retrasyn.report.page import check_available, write_report
     from retrasyn.simulation.city import CITY_BOX, demo_city
     from retrasyn.simulation.run import synthesize
@@ -41,9 +42,8 @@ def demo(
             real, grid=grid, seed=seed, oracle=oracle, progress=progress
         )
     write(real, out / "real.parquet")
-    write(synthetic, out / "synthetic.parquet")
-    with replacing(out / "synthetic.parquet.receipt.json") as temporary:
-        temporary.write_text(receipt.to_json() + "\n")
+    with replacing(receipt_place(out / "synthetic.parquet")) as temporary:
+        receipt = write_with_receipt(synthetic, receipt, out / "synthetic.parquet", temporary)
     pair = Pair.of(real, synthetic, grid)
     scores = evaluate_pair(pair, seed=seed)
     report = out / "report.html"

@@ -16,6 +16,7 @@ from retrasyn.errors import InputError
 
 if TYPE_CHECKING:
     from retrasyn.messages import Release
+    from retrasyn.receipts.files import Written
     from retrasyn.simulation.live import Live
 
 _KEYS = {"t", "traj_id", "x", "y", "user_id"}
@@ -43,18 +44,19 @@ def stream(
         bool, typer.Option("--errors", help="Add the share and standard error of every cell.")
     ] = False,
     receipt: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the receipt here at the end.")
+        Path | None, typer.Option(metavar="FILE", help="Write the whole receipt here at the end.")
     ] = None,
 ) -> None:
     """Synthesise in real time: a line of positions in, a line of synthetic points out.
 
     A line in: {"t": 0, "traj_id": [7, 9], "x": [0.1, 0.9], "y": [0.2, 0.8]} and, where one person
     has several streams, "user_id". Timestamps ascend; those left out are empty. Each release is
-    flushed at once.
+    flushed at once and carries a short receipt of all that was done so far.
 
     Example: retrasyn stream --box 0,0,1,1 < positions.jsonl
     """
     from retrasyn.data.writing_files import check_place, replacing
+    from retrasyn.receipts.files import Written
     from retrasyn.simulation.live import Live
     from retrasyn.simulation.plan import Plan
     from retrasyn.space import Box, Grid
@@ -85,20 +87,22 @@ def stream(
         raise InputError(f"{source} does not exist; check the path")
     if source is not None and source.is_dir():
         raise InputError(f"{source} is a folder; name a file")
+    out = Written()
     try:
         if source is None:
             incoming: Any = getattr(sys.stdin, "buffer", sys.stdin)
-            _pump(incoming, "standard input", live, errors=errors)
+            _pump(incoming, "standard input", live, out, errors=errors)
         else:
             with source.open("rb") as lines:
-                _pump(lines, str(source), live, errors=errors)
+                _pump(lines, str(source), live, out, errors=errors)
     finally:
         if receipt is not None:
             with replacing(receipt) as temporary:
-                temporary.write_text(live.receipt().to_json() + "\n")
+                stated = live.receipt().travelling_with(out.described())
+                temporary.write_text(stated.to_json() + "\n")
 
 
-def _pump(lines: IO[bytes], name: str, live: Live, *, errors: bool) -> None:
+def _pump(lines: IO[bytes], name: str, live: Live, out: Written, *, errors: bool) -> None:
     """Answer every line with the releases it brings."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -108,9 +112,12 @@ def _pump(lines: IO[bytes], name: str, live: Live, *, errors: bool) -> None:
             releases = live.step(**message)
         except InputError as error:
             raise InputError(f"{name}, line {number}: {error}") from None
+        stamp = live.stamp() if releases else {}
         for release in releases:
-            sys.stdout.write(_format(release, errors=errors) + "\n")
+            text = _format(release, stamp, errors=errors) + "\n"
+            sys.stdout.write(text)
             sys.stdout.flush()
+            out.add(text)
 
 
 def _parse(line: bytes) -> dict[str, Any]:
@@ -144,16 +151,16 @@ def _check_identifiers(key: str, values: Any) -> None:
         raise InputError(f"{key} must be a list of whole numbers or text")
     for value in values:
         if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-            raise InputError(f"{key} {value} is beyond 64 bits; use text")
+            raise InputError(f"{key} holds a number beyond 64 bits; use text")
         if isinstance(value, str) and not value.isascii():
             try:
                 value.encode()
             except UnicodeEncodeError:
-                raise InputError(f"{key} {value!r} is not text that can be written") from None
+                raise InputError(f"{key} holds text that cannot be written") from None
 
 
-def _format(release: Release, *, errors: bool) -> str:
-    """Write one release as JSON; errors are null while the method does not know them."""
+def _format(release: Release, stamp: dict[str, Any], *, errors: bool) -> str:
+    """Write one release and its stamp; errors are null while the method does not know them."""
     known = release.uncertainty
     extra: dict[str, list[float] | None] = {}
     if errors:
@@ -171,5 +178,6 @@ def _format(release: Release, *, errors: bool) -> str:
             "x": release.x.tolist(),
             "y": release.y.tolist(),
             **extra,
+            "receipt": stamp,
         }
     )

@@ -73,9 +73,9 @@ def synthesize(
         check_place,
         check_writable,
         replacing,
-        write,
     )
     from retrasyn.errors import OutputError, SettingError
+    from retrasyn.receipts.files import receipt_place, write_with_receipt
     from retrasyn.simulation import checkpoint as checkpoints
     from retrasyn.simulation import run
     from retrasyn.simulation.plan import Plan
@@ -98,7 +98,7 @@ def synthesize(
     Grid(extent or Box(0, 0, 1, 1), grid)
     number = options.read_seed(seed)
     check_writable(out)
-    receipt_path = out.with_name(f"{out.name}.receipt.json")
+    receipt_path = receipt_place(out)
     check_place(receipt_path)
     if os.path.exists(source) and os.path.exists(out) and out.samefile(source):  # noqa: PTH110
         raise OutputError(f"output {out} is the input itself; name another file")
@@ -139,10 +139,9 @@ def synthesize(
             sys.stderr.write(f"stopped: {kept}\n")
             raise
     with replacing(receipt_path) as temporary:
-        temporary.write_text(receipt.to_json() + "\n")
         if errors is not None and table is not None:
             table.write(errors)
-        write(synthetic, out, datetime=datetime)
+        receipt = write_with_receipt(synthetic, receipt, out, temporary, datetime=datetime)
     if checkpoint is not None:
         checkpoints.discard(checkpoint)
     print(receipt.to_json() if as_json else _summary(receipt, out, receipt_path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,7 @@ def check_readable(path: str | os.PathLike[str]) -> Path:
 def unreadable(path: Path, error: Exception) -> InputError:
     """Say that a file is not what its suffix says."""
     first = str(error).splitlines()[0] if str(error) else type(error).__name__
+    first = re.sub(r"(got \d+): .*", r"\1", first)  # pyarrow would quote the whole row
     return InputError(
         f"{path} cannot be read as {path.suffix[1:].lower()}: {first}; "
         "check that the file is whole and its suffix right"

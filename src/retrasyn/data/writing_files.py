@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Any
@@ -82,23 +82,30 @@ def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
 
 
 def write(
-    trajectories: Trajectories, path: str | os.PathLike[str], *, datetime: bool = False
+    trajectories: Trajectories,
+    path: str | os.PathLike[str],
+    *,
+    datetime: bool = False,
+    on_written: Callable[[Path], None] | None = None,
 ) -> None:
     """Write ``traj_id, t, x, y`` and, where known, ``user_id``, sorted by (traj_id, t).
 
     The format follows the suffix: .parquet, .csv, .geoparquet, .geojson or .mfjson. With
     `datetime`, a column ``time`` says when each timestamp begins. Epoch, period and coordinate
-    system are kept in every format that has a place for them.
+    system are kept in every format that has a place for them. `on_written` is given the finished
+    file just before it takes its place; what it raises keeps the file from doing so.
     """
     path = check_writable(path)
     check_expressible(trajectories, path, datetime=datetime)
-    with (
-        replacing(path) as temporary,
-        temporary.open("wb") as file,
-        _writer(trajectories, path, file, datetime=datetime) as write_block,
-    ):
-        for block in trajectories.blocks(_ROWS_AT_ONCE):
-            write_block(block)
+    with replacing(path) as temporary:
+        with (
+            temporary.open("wb") as file,
+            _writer(trajectories, path, file, datetime=datetime) as write_block,
+        ):
+            for block in trajectories.blocks(_ROWS_AT_ONCE):
+                write_block(block)
+        if on_written is not None:
+            on_written(temporary)
 
 
 def check_expressible(

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -48,6 +48,7 @@ class Metered:
     door: Door
     bits: int = 0
     n_reports: int = 0
+    name: ClassVar[str] = "metered"
 
     def collect(
         self,
@@ -164,6 +165,7 @@ class TimedDoor:
 
     door: Door
     stopwatch: Stopwatch
+    name: ClassVar[str] = "timed"
 
     def collect(
         self,

@@ -22,6 +22,11 @@ class Oracle(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     @property
+    def threshold(self) -> int:
+        """T: a 64-bit word below it leads away from the truth."""
+        ...  # pragma: no cover
+
+    @property
     def p(self) -> float:
         """Probability that a report supports its own answer."""
         ...  # pragma: no cover

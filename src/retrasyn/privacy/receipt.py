@@ -1,43 +1,17 @@
 """The machine-readable statement that travels with every release."""
 
+from __future__ import annotations
+
 import dataclasses
 import json
 from dataclasses import dataclass
 from typing import Any
 
 from retrasyn._version import __version__
+from retrasyn.messages import MICRO
 
-PRESENCE = {
-    "count": "count: the number of active devices is used as it is, nothing else about presence",
-    "flags": "flags: that a device starts, moves or stops is treated as public, and the release "
-    "copies how long real devices stay",
-    "hidden": "hidden: everybody enrolled reports at a slot of their own, null while absent; the "
-    "number of active devices is estimated",
-}
-"""How each way to treat presence reads in a receipt."""
-_PRESENT = (
-    "that a device takes part, and when it starts and stops",
-    "the exact number of active devices at each timestamp",
-)
-_COPIED = "how long real devices stay: the release shows their exact numbers by duration"
-_ENROLLED = "who is enrolled"
-NOT_PROTECTED = (
-    "facts about groups: what most people do is what the release is meant to show",
-    "long-run repetition: a position held for k windows is reported up to k times",
-    "two devices of one person",
-)
-"""What no method protects."""
-SEEDED = (
-    "anything against a reader who knows the seed or tries all likely ones: the simulated noise "
-    "can be drawn again from it; before you publish, use --seed random"
-)
-
-
-def presence_left_open(presence: str) -> tuple[str, ...]:
-    """List what a way to treat presence does not protect."""
-    if presence == "hidden":
-        return (_ENROLLED,)
-    return (_COPIED, *_PRESENT) if presence == "flags" else _PRESENT
+FORMAT = 1
+"""Version of what a receipt holds; another number, another set of fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +41,46 @@ class WorstWindows:
 
 
 @dataclass(frozen=True, slots=True)
+class Lifetime:
+    """The most one spender could have spent over all timestamps, by the ledger's rule alone."""
+
+    per: str  # user or stream
+    timestamps: int
+    windows: int  # that a gap apart fit in, begun ones included: each has one epsilon
+    epsilon: float | None  # None: not private at all
+
+    @classmethod
+    def of(cls, *, per: str, timestamps: int, gap: int, epsilon: float, private: bool) -> Lifetime:
+        """Count a whole epsilon for every gap begun.
+
+        >>> Lifetime.of(per="user", timestamps=100, gap=21, epsilon=1.0, private=True).epsilon
+        5.0
+        """
+        windows = -(-timestamps // gap)
+        micro = windows * round(epsilon * MICRO)
+        return cls(per, timestamps, windows, micro / MICRO if private else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The exact law of a report about all states that spends all of epsilon."""
+
+    answers: int
+    threshold: str  # T, in hexadecimal: a word below it leads away from the truth
+    p: float  # probability that it supports the true answer
+    q: float  # probability that it supports any other
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """What a receipt travels with."""
+
+    name: str
+    n_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rounds:
     """The timestamps at which anybody reported, column by column; at most the latest 100,000."""
 
@@ -89,9 +103,13 @@ class Receipt:
     gap: int
     epsilon: float
     division: str
+    oracle: str
+    noise: Noise | None  # None: no noise
+    door: str  # how simulated reports came: counts, reports, or truth
     worst_window: WorstWindows
     within_guarantee: bool  # in the declared unit and ledger key
     within_epsilon_per_person: bool  # per person and position, whatever was declared
+    lifetime: Lifetime
     presence: str
     seed: int | None
     grid: int
@@ -105,7 +123,7 @@ class Receipt:
     last_t: int
     n_reports: int
     n_users: int
-    n_points_in: int
+    n_points_in: int | None  # None: presence is hidden, and this would tell
     n_points_dropped: int
     n_points_out: int
     n_streams_out: int
@@ -115,8 +133,13 @@ class Receipt:
     not_protected: tuple[str, ...]
     standard_error: StandardErrors | None  # None: the method does not know it
     rounds: Rounds
-    oracle: str = "oue"  # how states are hidden; "none" where they are not
+    data_file: DataFile | None = None  # None: nothing was written yet
+    format_version: int = FORMAT
     retrasyn_version: str = __version__
+
+    def travelling_with(self, file: DataFile) -> Receipt:
+        """Return the same receipt, bound to the file whose release it describes."""
+        return dataclasses.replace(self, data_file=file)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""

@@ -83,30 +83,35 @@ def write_report(
 
 def render(content: Content) -> str:
     """Return the page as text; everything that came from outside is escaped."""
-    jinja2 = _load_jinja2()
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_source),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    environment = open_templates()
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     program = _program()
     page: str = environment.get_template("report.html").render(
         content=content,
-        style="\n".join(_source(f"css/{name}.css") for name in STYLES),
-        dark=_source("css/dark.css"),
-        print_style=_source("css/print.css"),
+        style="\n".join(source_of(f"css/{name}.css") for name in STYLES),
+        dark=source_of("css/dark.css"),
+        print_style=source_of("css/print.css"),
         program=program,
         program_hash=_hash(program),
     )
     return page
 
 
+def open_templates() -> Any:
+    """Return the template engine: everything is escaped, and a missing value is an error."""
+    jinja2 = _load_jinja2()
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(source_of),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+
+
 def _program() -> str:
     """Join the programs in a scope of their own."""
-    parts = "\n".join(_source(f"js/{name}.js") for name in PROGRAMS)
+    parts = "\n".join(source_of(f"js/{name}.js") for name in PROGRAMS)
     return f'(function () {{\n"use strict";\n{parts}\n}})();\n'
 
 
@@ -116,7 +121,7 @@ def _hash(program: str) -> str:
     return base64.b64encode(digest).decode()
 
 
-def _source(name: str) -> str:
+def source_of(name: str) -> str:
     """Read a file of the folder templates."""
     place = resources.files("retrasyn.report") / "templates" / name
     return place.read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 """The doors through which simulated reports come: real bit vectors, or counts of the same law."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,8 @@ def count_states(states: npt.NDArray[np.int32], n_states: int) -> npt.NDArray[np
 
 class Door(Protocol):
     """Answers a grant."""
+
+    name: ClassVar[str]
 
     def collect(
         self,
@@ -37,6 +39,7 @@ class Counts:
     """Two binomials per state: the law of the sum of n reports, in O(n_states)."""
 
     seed: int
+    name: ClassVar[str] = "counts"
 
     def collect(
         self,
@@ -60,6 +63,7 @@ class Reports:
     """One perturbed bit vector per reporter, added up."""
 
     seed: int
+    name: ClassVar[str] = "reports"
 
     def collect(
         self,
@@ -80,6 +84,8 @@ class Reports:
 @dataclass(frozen=True, slots=True)
 class Truth:
     """No noise at all. Simulation only."""
+
+    name: ClassVar[str] = "truth"
 
     def collect(
         self,

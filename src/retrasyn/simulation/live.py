@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,8 @@ import numpy.typing as npt
 from retrasyn.data.trajectories import MAX_TIME
 from retrasyn.errors import InputError
 from retrasyn.messages import Release
-from retrasyn.privacy.receipt import Receipt
+from retrasyn.privacy.receipt import Receipt, Rounds
+from retrasyn.privacy.stamp import NO_ROUNDS, stamp_of
 from retrasyn.simulation.plan import Plan
 from retrasyn.simulation.population import Identities, stable_words
 from retrasyn.simulation.recording import Outside, Step
@@ -96,10 +98,11 @@ class Live:
         self.n_points_out += sum(release.ids.size for release in releases)
         return releases
 
-    def receipt(self) -> Receipt:
-        """State what was done so far."""
+    def receipt(self, *, rounds: Rounds | None = None) -> Receipt:
+        """State what was done so far, with all rounds unless others are given."""
         return self.plan.receipt(
             self.simulation,
+            rounds=rounds,
             seed=self.seed,
             has_users=bool(self._has_users),
             box_inferred=False,
@@ -107,6 +110,12 @@ class Live:
             n_points_in=self.n_points_in,
             n_points_dropped=self.n_dropped,
             n_points_out=self.n_points_out,
+        )
+
+    def stamp(self) -> dict[str, Any]:
+        """Return the short receipt that every release carries: the releases are its rounds."""
+        return stamp_of(
+            self.receipt(rounds=NO_ROUNDS), n_rounds=len(self.simulation.curator.state.rounds)
         )
 
     def _sense(
@@ -130,8 +139,7 @@ class Live:
             raise InputError("x and y must be finite numbers")
         for name, values in (("traj_id", traj_id), ("user_id", user_id or ())):
             if len(set(values)) != len(values):
-                twice = next(value for value in values if list(values).count(value) > 1)
-                raise InputError(f"{name} {twice!r} has two points at t={t}; keep one")
+                raise InputError(f"{_twins(name, values)} are equal: two points at t={t}; keep one")
         cells, n_outside = self.simulation.curator.grid.locate(xs, ys)
         if n_outside and self.outside == "refuse":
             raise InputError(
@@ -150,10 +158,12 @@ class Live:
     ) -> npt.NDArray[np.int32]:
         """Return the numbers of streams, opening those not seen before."""
         users = traj_id if user_id is None else user_id
-        for stream, user in zip(traj_id, users, strict=True):
-            known = self._user_of.setdefault(stream, user)
-            if known != user:
-                raise InputError(f"traj_id {stream!r} changes its user_id from {known!r}")
+        for number, (stream, user) in enumerate(zip(traj_id, users, strict=True), 1):
+            if self._user_of.setdefault(stream, user) != user:
+                raise InputError(
+                    f"entry {number}: its traj_id changes its user_id; give each user's part a "
+                    "traj_id of its own"
+                )
         if traj_id:
             self._has_users = user_id is not None
         for stream, user in zip(traj_id, users, strict=True):
@@ -172,3 +182,13 @@ class Live:
             self._keys[owner] = int(keys[0])
         opened = identities.add_streams(np.array([self._keys[owner]]))
         self._streams[stream] = int(opened[0])
+
+
+def _twins(name: str, values: Sequence[Identifier]) -> str:
+    """Name two equal entries by their places: what stands in logs names no person."""
+    seen: dict[Identifier, int] = {}
+    for number, value in enumerate(values, 1):
+        if value in seen:
+            return f"entries {seen[value]} and {number} of {name}"
+        seen[value] = number
+    raise AssertionError("no two entries are equal")  # pragma: no cover - asked only if there are

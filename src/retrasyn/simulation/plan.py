@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from retrasyn.curator import Curator
+from retrasyn.curator import Curator, CuratorState
 from retrasyn.errors import SettingError
 from retrasyn.messages import MICRO
 from retrasyn.methods import (
@@ -20,17 +20,16 @@ from retrasyn.methods import (
     parts_of,
     settings_of,
 )
-from retrasyn.oracles.choice import OracleWish
+from retrasyn.oracles.choice import OracleWish, named_oracle
+from retrasyn.privacy.left_open import describe_presence, left_open
 from retrasyn.privacy.receipt import (
-    NOT_PROTECTED,
-    PRESENCE,
-    SEEDED,
+    Lifetime,
+    Noise,
     Receipt,
     Rounds,
     StandardErrors,
     WorstWindow,
     WorstWindows,
-    presence_left_open,
     state_guarantee,
 )
 from retrasyn.reading import AUTHORS, SAFE, Reading
@@ -38,8 +37,6 @@ from retrasyn.simulation.doors import Counts, Reports
 from retrasyn.simulation.population import Identities
 from retrasyn.simulation.simulation import Simulation
 from retrasyn.space import Grid
-
-_CLIPPED = "; it depends on the box, outside of which points were dropped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +134,9 @@ class Plan:
         n_points_in: int,
         n_points_dropped: int,
         n_points_out: int,
+        rounds: Rounds | None = None,
     ) -> Receipt:
-        """State what a run did, from its own counts and the replays."""
+        """State what a run did, from its own counts and the replays; all rounds if none given."""
         curator, state = simulation.curator, simulation.curator.state
         reading, private = self.reading, curator.method.division.private
         ledger = reading.ledger if has_users else "stream"
@@ -176,10 +174,24 @@ class Plan:
             gap=curator.gap,
             epsilon=curator.epsilon / MICRO,
             division=curator.method.division.name,
+            oracle=curator.oracle if private else "none",
+            noise=(
+                noise_of(curator.oracle, curator.epsilon, curator.states.n_states)
+                if private
+                else None
+            ),
+            door=simulation.door.name,
             worst_window=WorstWindows(declared=declared, person_position=personal),
             within_guarantee=private and simulation.declared.worst <= curator.epsilon,
             within_epsilon_per_person=private and simulation.personal.worst <= curator.epsilon,
-            presence=PRESENCE[curator.method.presence] + (_CLIPPED if n_points_dropped else ""),
+            lifetime=Lifetime.of(
+                per=ledger,
+                timestamps=last_t - first_t + 1,
+                gap=curator.gap,
+                epsilon=curator.epsilon / MICRO,
+                private=private,
+            ),
+            presence=describe_presence(curator.method.presence, clipped=bool(n_points_dropped)),
             seed=seed,
             grid=curator.grid.side,
             box=curator.grid.box,
@@ -192,65 +204,44 @@ class Plan:
             last_t=last_t,
             n_reports=state.n_reports,
             n_users=simulation.population.identities.n_persons,
-            n_points_in=n_points_in,
+            n_points_in=None if curator.method.presence == "hidden" else n_points_in,
             n_points_dropped=n_points_dropped,
             n_points_out=n_points_out,
             n_streams_out=state.streams.next_id,
             faithful=self.faithful,
             reading=dataclasses.asdict(reading),
             settings=_settings_of(self.method),
-            not_protected=self._not_protected(
-                seed=seed,
+            not_protected=left_open(
+                private=private,
+                presence=curator.method.presence,
+                unit=reading.unit,
+                ledger=reading.ledger,
+                jump=reading.jump,
+                seeded=seed is not None,
                 has_users=has_users,
                 box_inferred=box_inferred,
+                length_from_data=reading.length_scale == "data",
                 enrols_on_sight=enrols_on_sight,
-                dropped=n_points_dropped,
+                clipped=bool(n_points_dropped),
             ),
             standard_error=None if errors is None else StandardErrors(*errors),
-            rounds=Rounds(
-                t=tuple(t for t, _, _ in state.rounds),
-                n_reports=tuple(n for _, n, _ in state.rounds),
-                epsilon=tuple(spent / MICRO for _, _, spent in state.rounds),
-            ),
-            oracle=curator.oracle if private else "none",
+            rounds=rounds or _rounds_of(state),
         )
 
-    def _not_protected(
-        self,
-        *,
-        seed: int | None,
-        has_users: bool,
-        box_inferred: bool,
-        enrols_on_sight: bool,
-        dropped: int,
-    ) -> tuple[str, ...]:
-        """List what the guarantee leaves out, this run's own weaknesses first."""
-        if not self.method.division.private:
-            return ("anything: this method is for simulation only and NOT PRIVATE",)
-        reading = self.reading
-        weaknesses = {
-            "the outermost positions: the bounding box was taken from the raw data": box_inferred,
-            "when a device is first seen: it is enrolled then": (
-                self.method.presence == "hidden" and enrols_on_sight
-            ),
-            "the mean stream length: it was taken from the raw data": (
-                reading.length_scale == "data"
-            ),
-            "crossing the edge of the box: points outside were dropped, which shows": bool(dropped),
-            "a jump: it shows in whether, or how often, its stream reports afterwards": (
-                reading.jump == "authors"
-            ),
-            "one position in each window of positions may be reported twice": (
-                reading.unit == "transition"
-            ),
-            "a person with several streams: each stream has a budget of its own": (
-                reading.ledger == "stream" and has_users
-            ),
-            "a person behind several streams: the data names no users": not has_users,
-            SEEDED: seed is not None,
-        }
-        own = [weakness for weakness, holds in weaknesses.items() if holds]
-        return (*own, *presence_left_open(self.method.presence), *NOT_PROTECTED)
+
+def noise_of(name: str, epsilon: int, n_answers: int) -> Noise:
+    """State the law of an oracle at a budget in micro-nats."""
+    oracle = named_oracle(name, epsilon, n_answers)
+    return Noise(answers=n_answers, threshold=hex(oracle.threshold), p=oracle.p, q=oracle.q)
+
+
+def _rounds_of(state: CuratorState) -> Rounds:
+    """Return the curator's rounds as columns."""
+    return Rounds(
+        t=tuple(t for t, _, _ in state.rounds),
+        n_reports=tuple(n for _, n, _ in state.rounds),
+        epsilon=tuple(spent / MICRO for _, _, spent in state.rounds),
+    )
 
 
 def _settings_of(method: Method) -> dict[str, Any]:

@@ -1,0 +1,115 @@
+"""``retrasyn receipt``: a receipt shown to people, and recomputed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from retrasyn.receipts.check import Check
+
+receipt = typer.Typer(help="Show what a receipt promises, or recompute it.", no_args_is_help=True)
+
+ReceiptFile = Annotated[Path, typer.Argument(metavar="FILE", help="A .receipt.json file.")]
+DataFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The released file; the one beside it if absent."),
+]
+
+
+@receipt.command("show")
+def show_receipt(
+    file: ReceiptFile,
+    html: Annotated[
+        Path | None, typer.Option(metavar="OUT", help="Write a page of its own instead.")
+    ] = None,
+    data: DataFile = None,
+) -> None:
+    """Say what was promised, what was spent and what is not protected.
+
+    Example: retrasyn receipt show demo-out/synthetic.parquet.receipt.json --html receipt.html
+    """
+    from retrasyn.receipts.opening import open_receipt
+    from retrasyn.receipts.text import show
+
+    opened = open_receipt(file)
+    if html is None:
+        print(show(opened))
+        return
+    from retrasyn.receipts.release import find_release
+    from retrasyn.receipts.verification import verify
+    from retrasyn.report.receipt_page import write_receipt_page
+
+    checks = verify(opened, data=_existing(data) or find_release(file))
+    rows = [(check.verdict, check.name, check.detail) for check in checks]
+    write_receipt_page(html, opened.to_dict(), checks=rows)
+    print(f"{html}: the receipt as a page")
+
+
+@receipt.command("verify")
+def verify_receipt(
+    file: ReceiptFile,
+    data: DataFile = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--input", metavar="FILE", help="The input of the run, to run it again."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
+) -> None:
+    """Recompute what can be recomputed; exit code 1 if anything does not hold.
+
+    Example: retrasyn receipt verify demo-out/synthetic.parquet.receipt.json
+    """
+    from retrasyn.data.reading_files import read
+    from retrasyn.receipts.opening import open_receipt
+    from retrasyn.receipts.release import find_release
+    from retrasyn.receipts.verification import verify
+
+    opened = open_receipt(file)
+    real = None if source is None else read(source)
+    checks = verify(opened, data=_existing(data) or find_release(file), real=real)
+    failed = [check for check in checks if check.verdict == "FAIL"]
+    print(_as_json(checks) if as_json else _as_text(checks))
+    if failed:
+        raise typer.Exit(1)
+
+
+def _existing(path: Path | None) -> Path | None:
+    """Refuse a file that is not there."""
+    from retrasyn.errors import InputError
+
+    if path is not None and not path.is_file():
+        raise InputError(f"{path} is no file; name the released file, or leave --data out")
+    return path
+
+
+def _as_json(checks: list[Check]) -> str:
+    return json.dumps(
+        {
+            "ok": all(check.verdict != "FAIL" for check in checks),
+            "checks": [
+                {
+                    "name": check.name,
+                    "verdict": check.verdict,
+                    "detail": check.detail,
+                    "fields": check.fields,
+                }
+                for check in checks
+            ],
+        },
+        indent=2,
+    )
+
+
+def _as_text(checks: list[Check]) -> str:
+    counts = {
+        verdict: sum(check.verdict == verdict for check in checks)
+        for verdict in ("ok", "FAIL", "unknown")
+    }
+    summary = (
+        f"{counts['ok']} hold, {counts['FAIL']} FAIL, {counts['unknown']} cannot be recomputed"
+    )
+    return "\n".join([*map(str, checks), summary])

@@ -1,0 +1,82 @@
+"""All tests on one round of unary reports, each with its part of the rate of false alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn.errors import InputError, SettingError
+from retrasyn.oracles.oue import OUE
+from retrasyn.poisoning import bits, duplicates, spectrum, weights
+from retrasyn.poisoning.alarms import Alarm, Inspection
+
+
+def inspect(
+    packed: npt.NDArray[np.uint8],
+    n_states: int,
+    *,
+    epsilon: int,
+    expected: npt.NDArray[np.float64] | None = None,
+    drift: float = 0.05,
+    false_alarms: float = 0.01,
+) -> Inspection:
+    """Look for reports that honest devices would hardly send.
+
+    Args:
+        packed: One row per report, bits packed little-endian: [n, ceil(n_states / 8)].
+        n_states: How many bits a report has.
+        epsilon: What each report spent, in micro-nats.
+        expected: Plausible frequencies, such as the previous release: [n_states]. Without them, a
+            state that suddenly becomes frequent is no reason for an alarm.
+        drift: By how much a frequency may have changed since.
+        false_alarms: How often a round of honest reports may be suspected.
+
+    Returns:
+        The alarms, and the tests that could not be made.
+    """
+    _check(packed, n_states, expected, drift, false_alarms)
+    q = OUE(epsilon).q
+    level = false_alarms / 4  # four tests
+    n = len(packed)
+    tests: dict[Callable[[], Alarm | None], str | None] = {
+        partial(duplicates.find, packed): duplicates.too_small(n, n_states, q, level),
+        partial(weights.find, packed, n_states, q, level): weights.too_small(n),
+        partial(bits.find, packed, n_states, q, level, expected, drift): bits.too_small(n),
+        partial(spectrum.find, packed, n_states, level): spectrum.too_small(n, n_states, q),
+    }
+    found = [test() for test, reason in tests.items() if reason is None]
+    return Inspection(
+        n=n,
+        alarms=tuple(alarm for alarm in found if alarm is not None),
+        not_tested=tuple(reason for reason in tests.values() if reason is not None),
+    )
+
+
+def _check(
+    packed: npt.NDArray[np.uint8],
+    n_states: int,
+    expected: npt.NDArray[np.float64] | None,
+    drift: float,
+    false_alarms: float,
+) -> None:
+    """Refuse what is no round of reports."""
+    n_bytes = (n_states + 7) // 8
+    if n_states < 1 or packed.ndim != 2 or packed.shape[1] != n_bytes or packed.dtype != np.uint8:  # noqa: PLR2004 - rows and columns
+        raise InputError(
+            f"reports of {n_states} states are rows of {n_bytes} bytes, not an array of "
+            f"{packed.dtype} with shape {packed.shape}"
+        )
+    if expected is not None and (
+        expected.shape != (n_states,) or not (np.isfinite(expected).all())
+    ):
+        raise InputError(
+            f"expected has shape {expected.shape}; it needs one finite frequency for each of the "
+            f"{n_states} states"
+        )
+    if not 0 <= drift <= 1 or not 0 < false_alarms < 1:
+        raise SettingError(
+            f"drift={drift:g} must lie in 0..1 and false_alarms={false_alarms:g} between 0 and 1"
+        )

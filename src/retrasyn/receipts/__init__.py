@@ -1,0 +1,1 @@
+"""Receipts read back: bound to their files, recomputed, and shown to people."""

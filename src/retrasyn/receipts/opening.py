@@ -1,0 +1,107 @@
+"""From a file to a receipt, or a refusal that says what is wrong with it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn, get_args, get_origin, get_type_hints
+
+from retrasyn.errors import InputError
+from retrasyn.privacy.receipt import FORMAT, Receipt
+
+
+def open_receipt(path: Path) -> Receipt:
+    """Read a receipt of our format; anything else is refused."""
+    return read_receipt(load(path), name=str(path))
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read the JSON object in a file."""
+    try:
+        values = json.loads(path.read_bytes(), parse_constant=_refuse_constant)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{path} is not a receipt: it is not JSON") from None
+    if not isinstance(values, dict) or "format_version" not in values:
+        raise InputError(
+            f"{path} is not a receipt: it has no format_version; name the .receipt.json that lies "
+            "beside the output"
+        )
+    return values
+
+
+def read_receipt(values: Mapping[str, Any], *, name: str) -> Receipt:
+    """Turn plain values into a receipt, refusing what does not have its form."""
+    version = values.get("format_version")
+    if type(version) is not int or version != FORMAT:
+        raise InputError(
+            f"{name} has the receipt format {version!r}; this version of RetraSyn reads {FORMAT}"
+        )
+    try:
+        receipt: Receipt = _read(values, Receipt, "")
+    except _FormError as error:
+        raise InputError(f"{name} is not a receipt: {error}") from None
+    return receipt
+
+
+class _FormError(ValueError):
+    """A value is not what its place in a receipt holds."""
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(word)
+
+
+def _read(value: Any, hint: Any, where: str) -> Any:
+    """Return a value as its type hint says, lists as tuples."""
+    if dataclasses.is_dataclass(hint):
+        return _read_table(value, hint, where)
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is types.UnionType:
+        for part in parts:
+            try:
+                return _read(value, part, where)
+            except _FormError:
+                continue
+    elif origin is tuple and isinstance(value, list | tuple):
+        kinds = [parts[0]] * len(value) if parts[-1] is Ellipsis else parts
+        if len(kinds) == len(value):
+            return tuple(
+                _read(entry, kind, f"{where}[{number}]")
+                for number, (entry, kind) in enumerate(zip(value, kinds, strict=True))
+            )
+    elif (
+        (origin is dict and isinstance(value, dict))
+        or (hint is type(None) and value is None)
+        or (hint is float and type(value) in (int, float) and math.isfinite(value))
+        or type(value) is hint
+    ):
+        return value
+    raise _FormError(f"{where} is {str(value)[:40]!r}, which is no {_word(hint)}")
+
+
+def _read_table(value: Any, hint: Any, where: str) -> Any:
+    """Return a dataclass with every field, and no other, given."""
+    hints = get_type_hints(hint)
+    if not isinstance(value, dict):
+        raise _FormError(f"{where} is no table")
+    for name in [*(hints.keys() - value.keys()), *(value.keys() - hints.keys())]:
+        known = "is missing" if name in hints else "is no field of it"
+        raise _FormError(f"{where}{'.' if where else ''}{str(name)[:40]} {known}")
+    return hint(
+        **{
+            name: _read(value[name], kind, f"{where}.{name}" if where else name)
+            for name, kind in hints.items()
+        }
+    )
+
+
+def _word(hint: Any) -> str:
+    return {int: "whole number", float: "number", str: "text", bool: "truth value"}.get(
+        hint, "such value"
+    )

@@ -1,0 +1,88 @@
+"""A receipt for people, in a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from retrasyn.privacy.receipt import Receipt
+
+_WIDTH = 92
+
+
+def show(receipt: Receipt) -> str:
+    """Return a page of plain text."""
+    parts = [
+        _headline(receipt),
+        _wrap(receipt.guarantee),
+        "",
+        "What was run",
+        *_facts(receipt),
+        "",
+        "What was spent",
+        *_spending(receipt),
+        "",
+        "What is not protected",
+        *(_wrap(line, "  - ") for line in receipt.not_protected),
+    ]
+    return "\n".join(parts)
+
+
+def _headline(receipt: Receipt) -> str:
+    if not receipt.private:
+        return "NOT PRIVATE: never publish this release"
+    if not receipt.within_guarantee:
+        return "OUTSIDE THE GUARANTEE: more was spent than was promised"
+    return f"Private: epsilon {receipt.epsilon:g} over any {receipt.window:,} {receipt.unit}s"
+
+
+def _facts(receipt: Receipt) -> Iterable[str]:
+    noise = receipt.noise
+    file = receipt.data_file
+    yield _row("method", f"{receipt.method}: {receipt.summary}")
+    yield _row("divides", receipt.division)
+    yield _row(
+        "oracle", receipt.oracle if noise is None else f"{receipt.oracle}, q = {noise.q:.6f}"
+    )
+    yield _row("presence", receipt.presence)
+    yield _row("counted per", receipt.ledger)
+    yield _row(
+        "time", f"{receipt.timestamps:,} timestamps, {receipt.first_t:,} to {receipt.last_t:,}"
+    )
+    yield _row(
+        "reports",
+        f"{receipt.n_reports:,} of {receipt.n_users:,} users in {len(receipt.rounds.t):,} rounds",
+    )
+    yield _row("seed", "secret" if receipt.seed is None else str(receipt.seed))
+    yield _row("file", "none yet" if file is None else f"{file.name}, sha256 {file.sha256}")
+    yield _row("made by", f"RetraSyn {receipt.retrasyn_version}, format {receipt.format_version}")
+
+
+def _spending(receipt: Receipt) -> Iterable[str]:
+    worst, life = receipt.worst_window, receipt.lifetime
+    for window in (worst.declared, worst.person_position):
+        spent = "unbounded" if window.epsilon is None else f"{window.epsilon:g}"
+        yield _row(
+            "worst window",
+            f"{spent} per {window.per}, over any {window.timestamps:,} timestamps "
+            f"({window.unit}), as recounted",
+        )
+    spent = "unbounded" if life.epsilon is None else f"at most {life.epsilon:g}"
+    yield _row(
+        "lifetime",
+        f"{spent} per {life.per} over {life.timestamps:,} timestamps ({life.windows:,} windows)",
+    )
+
+
+def _row(name: str, value: str) -> str:
+    return _wrap(value, f"  {name:<14}")
+
+
+def _wrap(text: str, first: str = "") -> str:
+    return textwrap.fill(
+        text,
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,125 @@
+"""`retrasyn receipt`: what it shows, what it recomputes, how it ends."""
+
+import json
+
+import pytest
+
+from cli.running import assert_one_line, run
+from receipts.made import RUNS, city, receipt
+from receipts.made import run as made
+from retrasyn import write
+from retrasyn.receipts.files import receipt_place, write_with_receipt
+
+
+@pytest.fixture
+def path(tmp_path):
+    out = tmp_path / "out.parquet"
+    write_with_receipt(made("steered").synthetic, receipt("steered"), out, receipt_place(out))
+    return receipt_place(out)
+
+
+def tamper(path, **changes):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_what_was_promised_and_spent_is_shown_in_plain_words(path):
+    outcome = run("receipt", "show", path)
+    assert outcome.code == 0
+    assert outcome.out.startswith("Private: epsilon 1 over any 4 positions\n")
+    for words in ("What is not protected", "worst window", "lifetime", "two devices", "sha256"):
+        assert words in outcome.out
+    assert all(len(line) <= 92 for line in outcome.out.splitlines())
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_kind_of_run_can_be_shown(name, tmp_path):
+    place = tmp_path / "x.receipt.json"
+    place.write_text(receipt(name).to_json())
+    outcome = run("receipt", "show", place)
+    first = outcome.out.splitlines()[0]
+    assert outcome.code == 0
+    assert first.startswith("NOT PRIVATE" if name == "exact" else "Private: ")
+    assert "none yet" in outcome.out
+    assert ("secret" in outcome.out) == (receipt(name).seed is None)
+
+
+def test_a_broken_promise_is_the_headline(path):
+    tamper(path, within_guarantee=False)
+    assert run("receipt", "show", path).out.startswith("OUTSIDE THE GUARANTEE")
+
+
+def test_a_sound_receipt_ends_well_and_says_what_it_could_not_know(path):
+    outcome = run("receipt", "verify", path)
+    assert outcome.code == 0
+    assert "cannot be recomputed: needs the input" in outcome.out
+    assert outcome.out.splitlines()[-1] == "14 hold, 0 FAIL, 1 cannot be recomputed"
+
+
+def test_with_the_input_everything_is_recomputed(path, tmp_path):
+    write(city(), tmp_path / "real.parquet")
+    outcome = run("receipt", "verify", path, "--input", tmp_path / "real.parquet")
+    assert outcome.code == 0
+    assert outcome.out.splitlines()[-1] == "15 hold, 0 FAIL, 0 cannot be recomputed"
+
+
+def test_a_check_that_fails_is_exit_code_one(path):
+    tamper(path, epsilon=0.5)
+    outcome = run("receipt", "verify", path)
+    assert outcome.code == 1
+    assert "FAIL  noise: " in outcome.out
+    assert outcome.err == ""
+
+
+def test_the_checks_are_told_as_json(path):
+    tamper(path, gap=3)
+    outcome = run("receipt", "verify", path, "--json")
+    told = json.loads(outcome.out)
+    assert (outcome.code, told["ok"]) == (1, False)
+    by_name = {check["name"]: check for check in told["checks"]}
+    assert by_name["gap"]["verdict"] == "FAIL"
+    assert by_name["gap"]["fields"] == ["unit", "window", "gap"]
+    assert by_name["run"]["verdict"] == "unknown"
+
+
+def test_another_file_can_be_named(path, tmp_path):
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    (tmp_path / "out.parquet").rename(other / "out.parquet")
+    assert "needs the released file" in run("receipt", "verify", path).out
+    outcome = run("receipt", "verify", path, "--data", other / "out.parquet")
+    assert (outcome.code, "needs the released file" in outcome.out) == (0, False)
+
+
+def test_what_is_no_receipt_is_refused_in_one_line(path, tmp_path):
+    assert_one_line(run("receipt", "verify", tmp_path / "out.parquet"), "is not a receipt")
+    assert_one_line(run("receipt", "show", tmp_path / "gone"), "cannot be read")
+    assert_one_line(run("receipt", "verify", path, "--data", tmp_path), "is no file")
+    assert_one_line(run("receipt", "verify", path, "--input", tmp_path / "no.csv"), "no.csv")
+
+
+def test_a_page_stands_on_its_own(path, tmp_path):
+    page = tmp_path / "receipt.html"
+    outcome = run("receipt", "show", path, "--html", page)
+    text = page.read_text()
+    assert outcome.code == 0
+    assert "Private: epsilon 1 over any 4 positions" in text
+    assert "What was recomputed" in text
+    assert "<script" not in text
+    assert "default-src &#39;none&#39;" in text or "default-src 'none'" in text
+    assert not [word for word in ("http://", "https://", "src=", "@import") if word in text]
+
+
+def test_what_a_receipt_says_cannot_become_part_of_the_page(path, tmp_path):
+    page = tmp_path / "receipt.html"
+    tamper(path, guarantee="<script>alert(1)</script>", not_protected=['"><img src=x>'])
+    assert run("receipt", "show", path, "--html", page).code == 0
+    assert "<script>" not in page.read_text()
+    assert "<img" not in page.read_text()
+
+
+def test_a_page_goes_where_it_can_be_written(path, tmp_path):
+    assert_one_line(run("receipt", "show", path, "--html", tmp_path / "no" / "x.html"), "no")
+
+
+def test_without_a_command_the_help_is_shown():
+    assert "verify" in run("receipt").out + run("receipt").err
