@@ -61,15 +61,17 @@ def test_the_shipped_path_has_the_exact_law(oracle, epsilon, n_answers):
 
 @pytest.mark.parametrize("oracle", ORACLES)
 @pytest.mark.parametrize("simulated", [False, True], ids=["devices", "simulated"])
-def test_p2_to_p4_and_p8_in_small(oracle, simulated):
+def test_p3_p4_and_p8_and_in_small_p2_hold_on_both_paths(oracle, simulated):
+    """Seeded: the same reports every time."""
     verdict = audit_oracle(
         oracle,
-        reports=30_000,
+        reports=50_000,
         simulated=simulated,
         words=random.Random(5).randbytes,
         **({"n_answers": 6} if oracle == "grr" else {}),
     )
     assert verdict.violations == ()
+    assert verdict.variance.limit < 0.06
     assert 0.8 < verdict.epsilon_lower_bound <= 1.0
     assert set(verdict.to_dict()) >= KEYS
     assert verdict.to_dict()["exact_ok"] is (None if simulated else True)
@@ -86,7 +88,7 @@ def test_p2_the_bound_from_a_million_reports_is_below_epsilon_and_close_to_it(ep
     bounds = []
     for _ in range(3):
         verdict = audit_oracle("oue", epsilon=int(epsilon * MILLION), reports=MILLION)
-        assert not {"epsilon", "exact", "marginals", "independence"} & set(verdict.violations)
+        assert not {"epsilon", "exact"} & set(verdict.violations)
         bounds.append(verdict.epsilon_lower_bound)
         if bounds[-1] >= share * epsilon:
             break
