@@ -19,6 +19,7 @@ from retrasyn.privacy.receipt import Receipt
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+RESULTS = sorted((ROOT / "docs" / "reproduction").rglob("*.md"))  # written by `reproduce`
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 GUIDES = [path for path in DOCUMENTS if path.name == "README.md" or path.parent != ROOT]
 PROSE = "\n".join(path.read_text() for path in GUIDES)
@@ -154,8 +155,14 @@ def test_every_relative_link_leads_somewhere(path: Path) -> None:
 def test_every_guide_is_linked_from_the_readme() -> None:
     readme = (ROOT / "README.md").read_text()
     for path in DOCUMENTS:
-        if path.name != "README.md":
+        if path.name != "README.md" and path not in RESULTS:
             assert f"({name_of(path)})" in readme, f"{name_of(path)} is not linked"
+
+
+def test_every_page_of_results_is_linked_from_the_reproduction() -> None:
+    reproduction = (ROOT / "docs" / "reproduction.md").read_text()
+    for path in RESULTS:
+        assert f"({path.relative_to(ROOT / 'docs')})" in reproduction, f"{path} is not linked"
 
 
 @pytest.mark.parametrize("name", retrasyn.__all__)
