@@ -166,7 +166,7 @@ def test_a_round_that_is_closed_is_refused():
 
 def test_more_than_the_pinned_epsilon_is_refused():
     refusal = World().answer(3, epsilon=MICRO + 1)
-    assert refusal == Refusal(3, "epsilon_t=1 is above the pinned epsilon=1")
+    assert refusal == Refusal(3, "epsilon_t=1.000001 is above the pinned epsilon=1")
 
 
 @pytest.mark.parametrize("shift", [{"open": 1}, {"close": 1}])
@@ -246,7 +246,7 @@ def test_quarantine_lasts_a_window_and_one_round_of_uptime_as_well():
     assert isinstance(answer, Answer)
     world = World(window=3)
     refusal = world.answer(100, now=world.campaign.at(100, boot=239_999))
-    assert refusal.reason == "quarantine (there was no ledger): 1 rounds are left"
+    assert refusal.reason == "quarantine (there was no ledger), rounds left: 1"
 
 
 def test_status_says_what_is_left_of_a_quarantine():

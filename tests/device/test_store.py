@@ -76,7 +76,7 @@ def test_a_missing_store_means_quarantine_for_a_window_and_one_round(tmp_path, c
     reporter.pin(campaign.envelope, campaign.at(0))
     refused = [answer(reporter, campaign, t) for t in (1, 2)]
     assert [refusal.rule for refusal in refused] == [6, 6]
-    assert refused[1].reason == "quarantine (there was no ledger): 1 rounds are left"
+    assert refused[1].reason == "quarantine (there was no ledger), rounds left: 1"
     assert isinstance(answer(reporter, campaign, 3), Answer)
 
 

@@ -54,8 +54,8 @@ class Keeper:
         memory = self._memory
         if memory is None:
             found = self.store.load()
+            self.lost = found.reason if isinstance(found, Lost) else ""
             if isinstance(found, Lost):
-                self.lost = found.reason
                 found = Memory(odometer=Odometer(boot=now.boot), spent=found.spent)
             memory = found
             self.pinned = Pinned.of(memory.pinned) if memory.pinned else None

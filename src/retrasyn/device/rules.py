@@ -70,8 +70,8 @@ def check_as_pinned(case: Case) -> str | None:
     asked, manifest = case.asked, case.manifest
     if asked.epsilon > manifest.epsilon:
         return (
-            f"epsilon_t={asked.epsilon / MICRO:.6g} is above the pinned "
-            f"epsilon={manifest.epsilon / MICRO:.6g}"
+            f"epsilon_t={asked.epsilon / MICRO:.9g} is above the pinned "
+            f"epsilon={manifest.epsilon / MICRO:.9g}"
         )
     opens = manifest.epoch + asked.t * manifest.period
     if asked.open != opens or asked.close > opens + manifest.period:
@@ -106,7 +106,7 @@ def check_quarantine(case: Case) -> str | None:
     left = quarantine_left(case.memory, case.pinned, case.asked.t)
     if not left:
         return None
-    return f"quarantine ({case.memory.quarantine.reason}): {left} rounds are left"
+    return f"quarantine ({case.memory.quarantine.reason}), rounds left: {left}"
 
 
 BEFORE_RESENDING: tuple[tuple[int, Callable[[Case], str | None]], ...] = (
@@ -142,11 +142,11 @@ def check_budget(case: Case, wish: Entry) -> str | None:
     total = ledger.spent((_unknown(case, wish), *memory.entries), wish)
     if total + wish.epsilon > epsilon:
         return (
-            f"epsilon_t={wish.epsilon / MICRO:.6g} would bring the last {wish.rest} rounds to "
-            f"{(total + wish.epsilon) / MICRO:.6g}, above epsilon={epsilon / MICRO:.6g}"
+            f"epsilon_t={wish.epsilon / MICRO:.9g} would bring the last {wish.rest} rounds to "
+            f"{(total + wish.epsilon) / MICRO:.9g}, above epsilon={epsilon / MICRO:.9g}"
         )
     if memory.spent + wish.epsilon > case.manifest.lifetime_cap:
-        return f"the lifetime cap of {case.manifest.lifetime_cap / MICRO:.6g} is reached"
+        return f"the lifetime cap of {case.manifest.lifetime_cap / MICRO:.9g} is reached"
     return None
 
 

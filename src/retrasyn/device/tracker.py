@@ -19,8 +19,9 @@ _NEVER = -2
 class Tracker:
     """The last two cells of a device, and no more. Nothing of it is written to disk.
 
-    Call `observe` once per timestamp while the owner shares, and `stop` at the first timestamp
-    at which sharing has ended. Both note what the boot-time clock shows, in milliseconds.
+    Call `observe` once per timestamp while the owner shares, at an instant that does not depend on
+    whether there is a fix, and `stop` at the first timestamp at which sharing has ended (at every
+    one, where presence is hidden). Both note what the boot-time clock shows, in milliseconds.
     """
 
     manifest: Manifest
