@@ -118,7 +118,7 @@ def test_a_changed_field_is_caught_or_listed_as_beyond_recomputing(chance, name,
     ],
     ids=lambda path: ".".join(map(str, path)),
 )
-def test_what_c2_asks_for_cannot_be_changed_unseen(path, name, released):
+def test_what_every_receipt_must_say_cannot_be_changed_unseen(path, name, released):
     """Without the input: these follow from the rest of the receipt and the released file."""
     values = load(receipt_place(released / f"{name}.csv"))
     now = values
