@@ -395,3 +395,16 @@ def test_an_unknown_oracle_is_left_open():
     checks = verify(dataclasses.replace(receipt("budget"), oracle="grr"))
     (check,) = [one for one in checks if one.name == "noise"]
     assert (check.verdict, "'grr'" in check.detail) == ("unknown", True)
+
+
+@pytest.mark.parametrize("huge", [10**400, -(10**400), 10**60, 1e308, -1e59, 5e-324], ids=str)
+@pytest.mark.parametrize("name", ["budget", "steered", "exact"])
+def test_no_number_is_too_large_to_be_judged(name, huge, released):
+    values = load(receipt_place(released / f"{name}.csv"))
+    for path in paths_of(values):
+        now = values
+        for key in path:
+            now = now[key]
+        if type(now) in (int, float):
+            checks = told(changed(values, path, huge), released, name)
+            assert failed(checks) or admitted(checks, path), path
