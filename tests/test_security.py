@@ -1,4 +1,4 @@
-"""What the documents on privacy and security promise about our code (I12, I13) and its tests."""
+"""What the documents on privacy and security promise about our code and its tests."""
 
 import ast
 import json

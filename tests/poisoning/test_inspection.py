@@ -1,4 +1,4 @@
-"""Fakes are caught, honest crowds are left alone (I10). All rounds are seeded."""
+"""Fakes are caught, honest crowds are left alone. All rounds are seeded."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every release carries a receipt with all that C2 asks for, whatever made it."""
+"""Every release carries a receipt that is complete, whatever made it."""
 
 import hashlib
 import json

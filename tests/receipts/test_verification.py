@@ -118,7 +118,7 @@ def test_a_changed_field_is_caught_or_listed_as_beyond_recomputing(chance, name,
     ],
     ids=lambda path: ".".join(map(str, path)),
 )
-def test_what_c2_asks_for_cannot_be_changed_unseen(path, name, released):
+def test_what_every_receipt_must_say_cannot_be_changed_unseen(path, name, released):
     """Without the input: these follow from the rest of the receipt and the released file."""
     values = load(receipt_place(released / f"{name}.csv"))
     now = values
@@ -403,3 +403,16 @@ def test_the_law_of_what_does_not_exist_is_refused(change):
     checks = verify(dataclasses.replace(receipt("budget"), **change))
     (check,) = [one for one in checks if one.name == "noise"]
     assert check.verdict == "FAIL"
+
+
+@pytest.mark.parametrize("huge", [10**400, -(10**400), 10**60, 1e308, -1e59, 5e-324], ids=str)
+@pytest.mark.parametrize("name", ["budget", "steered", "exact"])
+def test_no_number_is_too_large_to_be_judged(name, huge, released):
+    values = load(receipt_place(released / f"{name}.csv"))
+    for path in paths_of(values):
+        now = values
+        for key in path:
+            now = now[key]
+        if type(now) in (int, float):
+            checks = told(changed(values, path, huge), released, name)
+            assert failed(checks) or admitted(checks, path), path

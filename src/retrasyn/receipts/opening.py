@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import types
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,8 @@ from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 
 from retrasyn.errors import InputError
 from retrasyn.privacy.receipt import FORMAT, Receipt
+
+_LARGEST = 10**60  # beyond any figure of a run, a seed of 128 bits included; sums of it still work
 
 
 def open_receipt(path: Path) -> Receipt:
@@ -78,8 +79,9 @@ def _read(value: Any, hint: Any, where: str) -> Any:
     elif (
         (origin is dict and isinstance(value, dict))
         or (hint is type(None) and value is None)
-        or (hint is float and type(value) in (int, float) and math.isfinite(value))
-        or type(value) is hint
+        or (hint is float and type(value) in (int, float) and abs(value) <= _LARGEST)
+        or (hint is int and type(value) is int and abs(value) <= _LARGEST)
+        or (hint in (bool, str) and type(value) is hint)
     ):
         return value
     raise _FormError(f"{where} is {str(value)[:40]!r}, which is no {_word(hint)}")
