@@ -24,7 +24,7 @@ def rounds_caught(attack, n_rounds, seed):
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_two_percent_of_fakes_raise_the_alarm(name):
-    assert rounds_caught(ATTACKS[name], 20, seed=1) >= 19
+    assert rounds_caught(ATTACKS[name], 8, seed=1) == 8
 
 
 @pytest.mark.long
@@ -36,7 +36,7 @@ def test_two_percent_of_fakes_raise_the_alarm_in_95_of_100_rounds(name):
 @pytest.mark.parametrize("crowd", HONEST)
 def test_honest_crowds_of_any_shape_raise_no_alarm(crowd):
     random = np.random.default_rng(3)
-    rounds = [honest(N, random, crowd=crowd) for _ in range(15)]
+    rounds = [honest(N, random, crowd=crowd) for _ in range(6)]
     assert sum(inspect(packed, N_STATES, epsilon=EPSILON).alarmed for packed in rounds) == 0
 
 
@@ -67,7 +67,7 @@ def test_few_targets_escape_as_the_documents_say(name, least, most):
 )
 def test_small_rounds_and_other_budgets_raise_no_alarm_either(n, n_states, epsilon):
     random = np.random.default_rng(16)
-    for number in range(30):
+    for number in range(12):
         packed = honest(n, random, crowd=HONEST[number % 6], n_states=n_states, epsilon=epsilon)
         assert not inspect(packed, n_states, epsilon=epsilon).alarmed
 
