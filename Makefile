@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# Two modules of tests at a time.
+PYTEST := $(BIN)/pytest -m "not long" --numprocesses 2 --dist loadscope
 # Run once more with every index of the kernels checked: compiled, a wrong one goes unseen.
 KERNEL_TESTS := tests/contracts tests/metrics tests/mobility tests/oracles tests/report/test_content.py \
 	tests/simulation tests/synthesis
@@ -18,8 +20,8 @@ demo: $(READY)
 	$(BIN)/retrasyn demo --out demo-out
 
 test: $(READY) lint
-	$(BIN)/pytest -m "not long"
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/checked-kernels $(BIN)/pytest -m "not long" $(KERNEL_TESTS)
+	$(PYTEST)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/checked-kernels $(PYTEST) $(KERNEL_TESTS)
 
 test-long: $(READY)
 	$(BIN)/pytest -m long -rs
