@@ -48,9 +48,9 @@ class SQLiteStore:
         """Return what was saved last, or why it cannot be trusted."""
         self.close()
         self._store = b""
-        if not self.path.exists():
-            return Lost("missing")
         try:
+            if not self.path.exists():
+                return Lost("missing")
             row = self._read_row()
             witness = read_witness(self.witness_path)
         except (sqlite3.OperationalError, OSError) as fault:
