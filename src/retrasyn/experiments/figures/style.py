@@ -110,11 +110,7 @@ def drawn(draw: Callable[Parameters, Figure]) -> Callable[Parameters, Figure]:
 
 
 def save(figure: Figure, path: Path) -> list[Path]:
-    """Write a plot as SVG and PNG beside each other; equal plots are equal files.
-
-    >>> save(figure, Path("out/table3"))  # doctest: +SKIP
-    [PosixPath('out/table3.svg'), PosixPath('out/table3.png')]
-    """
+    """Write a plot as SVG and PNG beside each other, and return both; equal plots, equal files."""
     with load_matplotlib().rc_context(STYLE):
         figure.draw_without_rendering()
     figure.set_layout_engine("none")  # laid out once: both files, and files to come, are alike
