@@ -96,3 +96,8 @@ def test_windows_of_positions_are_violated_where_transitions_are_protected():
 
 def test_too_few_runs_are_refused_with_one_line():
     assert_one_line(run("audit", "window", "--runs", "3"), "3 runs show nothing")
+
+
+@pytest.mark.parametrize("option", [("--epsilon", "2"), ("--json",), ("--oracle", "grr")])
+def test_an_option_that_a_window_would_not_see_is_refused(option):
+    assert_one_line(run("audit", *option, "window", "--runs", "100"), option[0], "put it after")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
+from retrasyn.errors import SettingError
 
 if TYPE_CHECKING:
     from retrasyn.audit.verdict import Verdict
@@ -40,6 +41,7 @@ def audit_reports(
     Exits 1 if anything is found. See also: retrasyn audit COMMAND --help
     """
     if context.invoked_subcommand is not None:
+        _refuse_options_before(context)
         return
     from retrasyn.audit.oracle import audit_oracle
     from retrasyn.curator import micro_nats
@@ -56,6 +58,17 @@ def audit_reports(
     print(json.dumps(verdict.to_dict(), indent=2) if as_json else _tell(verdict))
     if verdict.violations:
         raise typer.Exit(1)
+
+
+def _refuse_options_before(context: typer.Context) -> None:
+    """Refuse options of single reports in front of another audit, which would not see them."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        if source is not None and source.name == "COMMANDLINE":
+            name, other = parameter.opts[0], context.invoked_subcommand
+            raise SettingError(
+                f"{name} stands before {other}, which would not see it; put it after"
+            )
 
 
 def _tell(verdict: Verdict) -> str:
