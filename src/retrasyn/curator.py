@@ -29,7 +29,7 @@ from retrasyn.methods import DEFAULT_METHOD, Method, check_oracle, find_method
 from retrasyn.mobility.model import MobilityModel, masses
 from retrasyn.mobility.uncertainty import standard_errors
 from retrasyn.oracles.choice import OracleWish, choose_oracle, n_answers, oracle_for
-from retrasyn.privacy.division import Ledger
+from retrasyn.privacy.division import Ledger, NoPrivacy
 from retrasyn.privacy.ledger import UserLedger
 from retrasyn.reading import SAFE, Reading
 from retrasyn.space import Grid, StateSpace
@@ -252,9 +252,17 @@ class Curator:
             )
         if state.first_t is None:
             state.first_t = t
-        view = View(
+        view = self.view(t, size=size, n_enrolled=n_enrolled, flags=flags)
+        return self.method.mechanism.dialogue(view)
+
+    def view(
+        self, t: int, *, size: int = 0, n_enrolled: int = 0, flags: Flags | None = None
+    ) -> View:
+        """Return what the mechanism may look at when it decides about timestamp t."""
+        state = self.state
+        return View(
             t=t,
-            first_t=state.first_t,
+            first_t=t if state.first_t is None else state.first_t,
             window=self.window,
             reading=self.reading,
             memory=state.memory,
@@ -264,13 +272,28 @@ class Curator:
             splits_users=self.method.division.splits_users,
             flags=flags,
         )
-        return self.method.mechanism.dialogue(view)
 
     def grant(self, ask: Ask, *, t: int, roster: Roster) -> Grant:
         """Charge the ledger for an ask."""
         ledger: Any = self.state.ledger
         grant = self.method.division.grant(ask, t=t, roster=roster, ledger=ledger, seed=self.seed)
-        answers = n_answers(ask.question, self.states)
+        return self._hidden_by_oracle(grant)
+
+    def admit(self, ask: Ask, *, t: int, epsilon: int, reporters: npt.NDArray[np.int64]) -> Grant:
+        """Charge the ledger for those who reported of their own accord, in the place of a grant.
+
+        Real devices decide themselves whether they report; nobody learns who was drawn and silent.
+        """
+        division = self.method.division
+        if isinstance(division, NoPrivacy):
+            raise SettingError(f"{self.method.name} is not private: no device answers it")
+        ledger: Any = self.state.ledger
+        grant = division.admit(ask, t=t, epsilon=epsilon, reporters=reporters, ledger=ledger)
+        return self._hidden_by_oracle(grant)
+
+    def _hidden_by_oracle(self, grant: Grant) -> Grant:
+        """Say how the answers of a grant are hidden."""
+        answers = n_answers(grant.question, self.states)
         return dataclasses.replace(grant, oracle=self.oracle, n_answers=answers)
 
     def _choose_oracle(self, wish: OracleWish) -> str:

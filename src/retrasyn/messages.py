@@ -223,6 +223,16 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """Says that a device shares at t, wherever it is; the curator counts them."""
+
+    kind: int  # ENTERING, MOVING or QUITTING; always MOVING unless the manifest says flags
+    t: int
+    manifest: bytes  # id, 8 bytes
+    device: bytes = field(repr=False)  # id, 16 bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ack:
     """What became of a report."""
 

@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from retrasyn.messages import Ask, Grant, Roster
 from retrasyn.privacy.ledger import RoundLedger, UserLedger
 from retrasyn.privacy.selection import Selection, UniformDraw, can_answer
@@ -31,6 +34,20 @@ class Budget:
         ledger.charge(t, epsilon_t)
         return Grant(t=t, epsilon=epsilon_t, reporters=roster.keys, question=ask.question)
 
+    def admit(
+        self,
+        ask: Ask,
+        *,
+        t: int,
+        epsilon: int,
+        reporters: npt.NDArray[np.int64],
+        ledger: RoundLedger,
+    ) -> Grant:
+        """Charge what the round asked of everybody, whether or not anybody's report arrived."""
+        if epsilon:
+            ledger.charge(t, epsilon)
+        return Grant(t=t, epsilon=epsilon, reporters=reporters, question=ask.question)
+
 
 @dataclass(frozen=True, slots=True)
 class Population:
@@ -57,6 +74,19 @@ class Population:
             reporters=drawn,
             question=ask.question,
         )
+
+    def admit(
+        self,
+        ask: Ask,
+        *,
+        t: int,
+        epsilon: int,
+        reporters: npt.NDArray[np.int64],
+        ledger: UserLedger,
+    ) -> Grant:
+        """Charge those who reported; each spends all of epsilon, whatever the round said."""
+        ledger.charge(t, reporters, ask.question.lookback)
+        return Grant(t=t, epsilon=epsilon, reporters=reporters, question=ask.question)
 
 
 @dataclass(frozen=True, slots=True)

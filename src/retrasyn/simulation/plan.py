@@ -35,7 +35,7 @@ from retrasyn.privacy.receipt import (
 from retrasyn.reading import AUTHORS, SAFE, Reading
 from retrasyn.simulation.doors import Counts, Reports
 from retrasyn.simulation.population import Identities
-from retrasyn.simulation.simulation import Simulation
+from retrasyn.simulation.simulation import Accounted, Simulation
 from retrasyn.space import Grid
 
 
@@ -103,13 +103,30 @@ class Plan:
         door: Literal["counts", "reports"] = "counts",
     ) -> Simulation:
         """Set a curator and its simulated devices up."""
+        curator = self.curator(
+            grid, epsilon=epsilon, window=window, seed=seed, mean_length=mean_length
+        )
+        return Simulation.of(
+            curator, identities, Counts(seed) if door == "counts" else Reports(seed)
+        )
+
+    def curator(
+        self,
+        grid: Grid,
+        *,
+        epsilon: float,
+        window: int,
+        seed: int,
+        mean_length: float | None = None,
+    ) -> Curator:
+        """Set a curator up."""
         scale = self.reading.length_scale
         number = mean_length if scale == "data" else None if scale == "released" else scale
         if scale == "data" and mean_length is None:
             raise SettingError(
                 "length scale 'data' needs recorded data; give a public number with --length-scale"
             )
-        curator = Curator(
+        return Curator(
             grid,
             self.method,
             epsilon=epsilon,
@@ -119,13 +136,10 @@ class Plan:
             length_scale=None if number is None else float(number),
             oracle=self.oracle,
         )
-        return Simulation.of(
-            curator, identities, Counts(seed) if door == "counts" else Reports(seed)
-        )
 
     def receipt(
         self,
-        simulation: Simulation,
+        simulation: Accounted,
         *,
         seed: int | None,
         has_users: bool,
@@ -180,7 +194,7 @@ class Plan:
                 if private
                 else None
             ),
-            door=simulation.door.name,
+            door=simulation.door_name,
             worst_window=WorstWindows(declared=declared, person_position=personal),
             within_guarantee=private and simulation.declared.worst <= curator.epsilon,
             within_epsilon_per_person=private and simulation.personal.worst <= curator.epsilon,
@@ -203,7 +217,7 @@ class Plan:
             first_t=first_t,
             last_t=last_t,
             n_reports=state.n_reports,
-            n_users=simulation.population.identities.n_persons,
+            n_users=simulation.n_users,
             n_points_in=None if curator.method.presence == "hidden" else n_points_in,
             n_points_dropped=n_points_dropped,
             n_points_out=n_points_out,

@@ -1,6 +1,7 @@
 """A curator and simulated devices, driven together and recounted independently."""
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -11,6 +12,30 @@ from retrasyn.privacy.replay import Replay
 from retrasyn.simulation.doors import Door, Truth
 from retrasyn.simulation.population import Identities, Population
 from retrasyn.simulation.recording import Step
+
+
+def replays_of(curator: Curator) -> tuple[Replay, Replay]:
+    """Return two recounts of nothing: as declared, and per person and position."""
+    furthest = curator.method.mechanism.furthest_lookback(curator.gap)
+    return Replay(curator.gap, furthest), Replay(curator.window + 1, furthest)
+
+
+class Accounted(Protocol):
+    """A curator and the two recounts of what was reported to it: what a receipt is made from."""
+
+    curator: Curator
+    declared: Replay
+    personal: Replay
+
+    @property
+    def door_name(self) -> str:
+        """How reports come."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
+    def n_users(self) -> int:
+        """Number of persons behind the devices."""
+        ...  # pragma: no cover - a protocol has no body
 
 
 @dataclass(slots=True)
@@ -24,9 +49,17 @@ class Simulation:
     personal: Replay = field(init=False)  # per person and position
 
     def __post_init__(self) -> None:
-        furthest = self.curator.method.mechanism.furthest_lookback(self.curator.gap)
-        self.declared = Replay(self.curator.gap, furthest)
-        self.personal = Replay(self.curator.window + 1, furthest)
+        self.declared, self.personal = replays_of(self.curator)
+
+    @property
+    def door_name(self) -> str:
+        """How reports come."""
+        return self.door.name
+
+    @property
+    def n_users(self) -> int:
+        """Number of persons behind the devices."""
+        return self.population.identities.n_persons
 
     @classmethod
     def of(cls, curator: Curator, identities: Identities, door: Door) -> "Simulation":

@@ -11,6 +11,7 @@ from retrasyn.wire.frames import (
     encode_report,
     report_digest,
 )
+from retrasyn.wire.heartbeats import decode_heartbeat, encode_heartbeat
 from retrasyn.wire.texts import (
     decode_manifest,
     decode_round,
@@ -22,10 +23,12 @@ from retrasyn.wire.texts import (
 
 __all__ = [
     "decode_ack",
+    "decode_heartbeat",
     "decode_manifest",
     "decode_report",
     "decode_round",
     "encode_ack",
+    "encode_heartbeat",
     "encode_manifest",
     "encode_report",
     "encode_round",

@@ -83,7 +83,7 @@ def body_bytes(code: int, n_states: int, epsilon: int, oracle: str) -> int:
 
 def encode_report(report: Report, key: bytes, *, oracle: str) -> bytes:
     """Write a report and its tag."""
-    _check_key(key)
+    check_key(key)
     _check_report(report, oracle)
     head = _HEAD.pack(
         VERSION,
@@ -94,12 +94,12 @@ def encode_report(report: Report, key: bytes, *, oracle: str) -> bytes:
         report.manifest,
         report.device,
     )
-    return head + report.bits + _tag(key, head + report.bits)
+    return head + report.bits + tag_of(key, head + report.bits)
 
 
 def decode_report(frame: bytes, key: bytes, *, oracle: str) -> Report:
     """Read a report from exactly what `encode_report` writes with the same key."""
-    _check_key(key)
+    check_key(key)
     _check_length(frame)
     version, question, n_states, t, epsilon, manifest, device = _HEAD.unpack_from(frame)
     if version != VERSION:
@@ -114,7 +114,7 @@ def decode_report(frame: bytes, key: bytes, *, oracle: str) -> Report:
         bits=frame[_HEAD.size : -TAG_BYTES],
     )
     _check_report(report, oracle)
-    if not hmac.compare_digest(_tag(key, frame[:-TAG_BYTES]), frame[-TAG_BYTES:]):
+    if not hmac.compare_digest(tag_of(key, frame[:-TAG_BYTES]), frame[-TAG_BYTES:]):
         raise WireError("the tag of a report does not fit its bytes; enrol the device again")
     return report
 
@@ -150,7 +150,8 @@ def decode_ack(frame: bytes) -> Ack:
     return Ack(status=STATUSES[status], manifest=manifest, t=t, digest=digest)
 
 
-def _tag(key: bytes, message: bytes) -> bytes:
+def tag_of(key: bytes, message: bytes) -> bytes:
+    """Return the first bytes of the HMAC-SHA256 of a message under a device's key."""
     return hmac.digest(key, message, "sha256")[:TAG_BYTES]
 
 
@@ -159,7 +160,8 @@ def _check_length(frame: bytes) -> None:
         raise WireError(f"a report of {len(frame)} bytes is too short; docs/wire.md has its length")
 
 
-def _check_key(key: bytes) -> None:
+def check_key(key: bytes) -> None:
+    """Refuse a key that could be guessed."""
     if len(key) < MIN_KEY_BYTES:
         raise WireError(f"a device key of {len(key)} bytes is too short; use 32 random bytes")
 

@@ -1,0 +1,1 @@
+"""Devices that talk: a client over HTTP, and a gateway for phones."""

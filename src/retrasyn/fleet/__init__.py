@@ -1,0 +1,1 @@
+"""Thousands of real devices in one process, replaying recorded trajectories."""

@@ -1,0 +1,68 @@
+"""Many frames in one body: each behind its length, 16 bits little-endian.
+
+Reports and heartbeats may be mixed. The answer has one byte per frame, in their order: the number
+of its status in `frames.STATUSES`.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from retrasyn.errors import WireError
+from retrasyn.wire.frames import STATUSES
+
+MAX_FRAMES = 10_000
+_LENGTH_BYTES = 2
+
+
+def join_frames(frames: Iterable[bytes]) -> bytes:
+    r"""Write frames one behind the other.
+
+    >>> join_frames([b"ab", b"c"])
+    b'\x02\x00ab\x01\x00c'
+    """
+    parts: list[bytes] = []
+    for frame in frames:
+        if not 0 < len(frame) < 1 << 16:
+            raise WireError(f"a frame of {len(frame)} bytes does not go into a batch")
+        parts += [len(frame).to_bytes(_LENGTH_BYTES, "little"), frame]
+    if len(parts) > 2 * MAX_FRAMES:
+        raise WireError(f"{len(parts) // 2:,} frames are too many; a batch has {MAX_FRAMES:,}")
+    return b"".join(parts)
+
+
+def split_frames(body: bytes) -> list[bytes]:
+    r"""Read frames from exactly what `join_frames` writes.
+
+    >>> split_frames(b"\x02\x00ab\x01\x00c")
+    [b'ab', b'c']
+    """
+    frames: list[bytes] = []
+    place = 0
+    while place < len(body):
+        length = int.from_bytes(body[place : place + _LENGTH_BYTES], "little")
+        place += _LENGTH_BYTES + length
+        if not length or place > len(body):
+            raise WireError("a batch ends within a frame, or holds an empty one; send it whole")
+        if len(frames) == MAX_FRAMES:
+            raise WireError(f"a batch has at most {MAX_FRAMES:,} frames; send several")
+        frames.append(body[place - length : place])
+    return frames
+
+
+def write_statuses(statuses: Iterable[str]) -> bytes:
+    r"""Write what became of each frame.
+
+    >>> write_statuses(["accepted", "busy"])
+    b'\x00\n'
+    """
+    return bytes(STATUSES.index(status) for status in statuses)
+
+
+def read_statuses(body: bytes, n: int) -> Sequence[str]:
+    r"""Read what became of n frames.
+
+    >>> read_statuses(b"\x00\n", 2)
+    ['accepted', 'busy']
+    """
+    if len(body) != n or max(body, default=0) >= len(STATUSES):
+        raise WireError(f"{len(body)} bytes are not the statuses of {n} frames; see docs/wire.md")
+    return [STATUSES[code] for code in body]
