@@ -8,11 +8,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of
 from feeding import fed
-from retrasyn.messages import MICRO, Ack, Question, Report
+from retrasyn.messages import ENTERING, MICRO, MOVING, QUITTING, Ack, Heartbeat, Question, Report
 from retrasyn.oracles.single import report_bit, report_hash, report_symbol, report_unary
 from retrasyn.oracles.threshold import hash_range, lie_threshold, noise_threshold
 from retrasyn.wire import (
     encode_ack,
+    encode_heartbeat,
     encode_manifest,
     encode_report,
     encode_round,
@@ -20,6 +21,7 @@ from retrasyn.wire import (
     report_digest,
     round_hash,
 )
+from retrasyn.wire.batches import join_frames
 from retrasyn.wire.canonical import seal, signed_part
 from retrasyn.wire.frames import STATUSES, question_code
 from retrasyn.wire.texts import MANIFEST_FIELDS, ROUND_FIELDS
@@ -187,6 +189,16 @@ def frames() -> dict[str, Any]:
         }
         for status in STATUSES
     ]
+    heartbeats = [
+        {
+            "kind": kind,
+            "frame": encode_heartbeat(
+                Heartbeat(kind=kind, t=77, manifest=bytes(range(8)), device=DEVICE), DEVICE_KEY
+            ).hex(),
+        }
+        for kind in (ENTERING, MOVING, QUITTING)
+    ]
+    batched = [bytes.fromhex(row["frame"]) for row in (made[4], heartbeats[0])]
     return {
         "device_key": DEVICE_KEY.hex(),
         "device_id": DEVICE.hex(),
@@ -196,6 +208,8 @@ def frames() -> dict[str, Any]:
         "ages": list(ages),
         "reports": made,
         "acks": acks,
+        "heartbeats": heartbeats,
+        "batch_of_the_fifth_report_and_the_first_heartbeat": join_frames(batched).hex(),
     }
 
 

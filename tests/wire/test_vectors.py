@@ -62,6 +62,19 @@ def test_frames_follow_from_their_fields_by_the_document_alone():
     assert len(bytes.fromhex(vectors["reports"][0]["frame"])) == 93
 
 
+def test_heartbeats_and_batches_follow_by_the_document_alone():
+    vectors = loaded("frames")
+    key, named = bytes.fromhex(vectors["device_key"]), vectors["manifest_id"] + vectors["device_id"]
+    for row in vectors["heartbeats"]:
+        front = struct.pack("<BBI", 1, 64 + row["kind"], vectors["t"]) + bytes.fromhex(named)
+        tag = hmac.new(key, front, hashlib.sha256).digest()[:16]
+        assert (front + tag).hex() == row["frame"]
+    frames = [vectors["reports"][4]["frame"], vectors["heartbeats"][0]["frame"]]
+    assert vectors["batch_of_the_fifth_report_and_the_first_heartbeat"] == "".join(
+        f"{len(frame) // 2:02x}00{frame}" for frame in frames
+    )
+
+
 def test_rounds_are_chained_and_signed():
     from retrasyn.device.signatures import verify_ed25519
 

@@ -1,0 +1,60 @@
+"""Batches: frames behind their lengths, and one status for each."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrasyn.errors import WireError
+from retrasyn.wire.batches import (
+    MAX_FRAMES,
+    join_frames,
+    read_statuses,
+    split_frames,
+    write_statuses,
+)
+from retrasyn.wire.frames import STATUSES
+
+
+@given(st.lists(st.binary(min_size=1, max_size=300), max_size=20))
+def test_frames_come_back_as_they_were(frames):
+    assert split_frames(join_frames(frames)) == frames
+
+
+@given(st.binary(max_size=60))
+def test_a_body_is_read_only_if_it_is_what_would_be_written(body):
+    try:
+        frames = split_frames(body)
+    except WireError:
+        return
+    assert join_frames(frames) == body
+
+
+@pytest.mark.parametrize("body", [b"\1", b"\0\0", b"\2\0a", b"\1\0a\1"])
+def test_a_body_that_ends_within_a_frame_or_holds_an_empty_one_is_refused(body):
+    with pytest.raises(WireError, match="within a frame"):
+        split_frames(body)
+
+
+def test_a_batch_has_at_most_ten_thousand_frames():
+    full = join_frames([b"x"] * MAX_FRAMES)
+    assert len(split_frames(full)) == MAX_FRAMES == 10_000
+    with pytest.raises(WireError, match="10,000"):
+        split_frames(full + b"\1\0x")
+    with pytest.raises(WireError, match="10,001"):
+        join_frames([b"x"] * (MAX_FRAMES + 1))
+
+
+@pytest.mark.parametrize("frame", [b"", bytes(65_536)])
+def test_a_frame_whose_length_does_not_fit_is_refused(frame):
+    with pytest.raises(WireError, match="does not go into a batch"):
+        join_frames([frame])
+
+
+def test_statuses_come_back_as_they_were():
+    assert read_statuses(write_statuses(STATUSES), len(STATUSES)) == list(STATUSES)
+
+
+@pytest.mark.parametrize(("body", "n"), [(b"\0", 2), (b"\0\0", 1), (bytes([len(STATUSES)]), 1)])
+def test_statuses_of_another_number_of_frames_or_unknown_ones_are_refused(body, n):
+    with pytest.raises(WireError, match="statuses"):
+        read_statuses(body, n)
