@@ -1,8 +1,10 @@
 """The documents tell the truth: what they show runs, and what exists is mentioned."""
 
+import contextlib
 import dataclasses
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -93,20 +95,44 @@ def test_the_readme_has_python_and_commands_to_run() -> None:
 def after_the_readme(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     """Return the folder in which every command was run in order, and what went wrong."""
     folder, faults = tmp_path_factory.mktemp("readme"), []
-    for command in commands(ROOT / "README.md"):
-        if command.startswith(SET_UP):
-            continue
-        done = subprocess.run(
-            ["sh", "-c", command],
-            cwd=folder,
-            env=ENVIRONMENT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode != 0 or "WARNING" in done.stderr:
-            faults.append(f"{command}\n{done.stderr}")
+    with contextlib.ExitStack() as running:
+        for command in commands(ROOT / "README.md"):
+            if command.startswith(SET_UP):
+                continue
+            if command.endswith(" &"):
+                running.enter_context(in_background(command.removesuffix(" &"), folder))
+                continue
+            done = subprocess.run(
+                ["sh", "-c", command],
+                cwd=folder,
+                env=ENVIRONMENT,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode != 0 or "WARNING" in done.stderr:
+                faults.append(f"{command}\n{done.stderr}")
     return folder, faults
+
+
+@contextlib.contextmanager
+def in_background(command: str, folder: Path) -> Iterator[None]:
+    """Run what a reader would leave running, from its first line on, and end it with Ctrl-C."""
+    process = subprocess.Popen(
+        ["sh", "-c", f"exec {command}"],
+        cwd=folder,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline(), f"{command} ended at once"
+        yield
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
 
 
 def test_every_command_of_the_readme_works_in_the_order_it_is_shown(
