@@ -33,57 +33,64 @@ class _Table(BaseModel):
 class CampaignSettings(_Table):
     """What devices agree to. Most of it stands in the manifest; changing that is a new campaign."""
 
-    name: str = Field("retrasyn", description="Name of the campaign, shown at consent.")
+    name: str = Field(default="retrasyn", description="Name of the campaign, shown at consent.")
     box: tuple[float, float, float, float] = Field(
-        tuple(CITY_BOX),
+        default=tuple(CITY_BOX),
         description="x0, y0, x1, y1 in the unit of the positions (longitude and latitude, say). "
         "Public: never take it from positions. The default is the built-in city's.",
     )
-    grid: int = Field(6, description="Side K of the grid, 1 to 64.", ge=1, le=64)
-    method: str = Field("steered", description="A row of `retrasyn methods` that asks once.")
-    settings: dict[str, str | int | float | bool] = Field(
-        {}, description="Further settings of the method, such as alpha."
+    grid: int = Field(default=6, description="Side K of the grid, 1 to 64.", ge=1, le=64)
+    method: str = Field(
+        default="steered", description="A row of `retrasyn methods` that asks once."
     )
-    epsilon: float = Field(1.0, description="Privacy budget over any window.", gt=0)
+    settings: dict[str, str | int | float | bool] = Field(
+        default={}, description="Further settings of the method, such as alpha."
+    )
+    epsilon: float = Field(default=1.0, description="Privacy budget over any window.", gt=0)
     window: int = Field(
-        20, description="Length w of the protected window, in rounds.", ge=1, le=1 << 20
+        default=20, description="Length w of the protected window, in rounds.", ge=1, le=1 << 20
     )
     unit: Literal["position", "transition"] = Field(
-        "position", description="What a window protects."
+        default="position", description="What a window protects."
     )
     oracle: Literal["oue", "grr", "olh", "auto", "small"] = Field(
-        "oue", description="How devices hide their state."
+        default="oue", description="How devices hide their state."
     )
-    period: int = Field(60, description="Seconds from one round to the next.", ge=1, le=DAY)
+    period: int = Field(default=60, description="Seconds from one round to the next.", ge=1, le=DAY)
     close_after: int | None = Field(
-        None, description="Seconds a round is open; the whole period if not set.", ge=1, le=DAY
+        default=None,
+        description="Seconds a round is open; the whole period if not set.",
+        ge=1,
+        le=DAY,
     )
     grace: int | None = Field(
-        None,
+        default=None,
         description="Seconds after closing in which reports still count; a tenth of the period "
         "if not set, none for periods below 10 s.",
         ge=0,
         le=DAY,
     )
     sampling: Literal["auto", "self", "curator"] = Field(
-        "auto",
+        default="auto",
         description="Who decides which devices report, for methods without slots: each device by "
         "its own coin (auto, self), or a drawn subset (curator).",
     )
     seed: int | Literal["random"] = Field(
-        "random",
+        default="random",
         description="Of the synthesis. random: drawn once and kept in the folder, never shown.",
     )
     epoch: int | Literal["next"] = Field(
-        "next",
+        default="next",
         description="Unix seconds at which round 0 opens. next: the next whole period at the "
         "first start.",
     )
     lifetime_cap: float = Field(
-        1000.0, description="Most that one device ever spends in this campaign, in nats.", gt=0
+        default=1000.0,
+        description="Most that one device ever spends in this campaign, in nats.",
+        gt=0,
     )
     retention: int = Field(
-        100,
+        default=100,
         description="Rounds for which it is remembered who reported (never what).",
         ge=0,
         le=1 << 20,
@@ -106,39 +113,47 @@ class ServerSettings(_Table):
     """Where the service lives."""
 
     folder: Path = Field(
-        Path("retrasyn-service"), description="Folder of everything the service keeps."
+        default=Path("retrasyn-service"), description="Folder of everything the service keeps."
     )
-    host: str = Field("127.0.0.1", description="Address to listen on.")
-    port: int = Field(8700, description="Port to listen on; 0: any free one.", ge=0, le=65_535)
+    host: str = Field(default="127.0.0.1", description="Address to listen on.")
+    port: int = Field(
+        default=8700, description="Port to listen on; 0: any free one.", ge=0, le=65_535
+    )
     store: str = Field(
-        "sqlite", description="sqlite (a file in the folder) or postgresql://USER@HOST/DATABASE."
+        default="sqlite",
+        description="sqlite (a file in the folder) or postgresql://USER@HOST/DATABASE.",
     )
-    tls_certificate: Path | None = Field(None, description="PEM file with the certificate chain.")
-    tls_key: Path | None = Field(None, description="PEM file with the certificate's key.")
+    tls_certificate: Path | None = Field(
+        default=None, description="PEM file with the certificate chain."
+    )
+    tls_key: Path | None = Field(default=None, description="PEM file with the certificate's key.")
     operator_token_file: Path | None = Field(
-        None, description="File with the operator's token; made in the folder if not set."
+        default=None, description="File with the operator's token; made in the folder if not set."
     )
     public_url: str | None = Field(
-        None, description="Address that devices use, if it is not host and port (a proxy, say)."
+        default=None,
+        description="Address that devices use, if it is not host and port (a proxy, say).",
     )
 
 
 class LimitSettings(_Table):
     """What protects the service from too much."""
 
-    max_body: int = Field(2 << 20, description="Bytes of a request's body.", ge=1024)
-    max_batch: int = Field(10_000, description="Frames of a batch.", ge=1, le=10_000)
-    header_seconds: float = Field(6.0, description="Seconds to send the headers in.", gt=0)
-    body_seconds: float = Field(10.0, description="Seconds to send the body in.", gt=0)
+    max_body: int = Field(default=2 << 20, description="Bytes of a request's body.", ge=1024)
+    max_batch: int = Field(default=10_000, description="Frames of a batch.", ge=1, le=10_000)
+    header_seconds: float = Field(default=6.0, description="Seconds to send the headers in.", gt=0)
+    body_seconds: float = Field(default=10.0, description="Seconds to send the body in.", gt=0)
     queue_frames: int = Field(
-        200_000, description="Frames that may wait to be written; beyond it: busy.", ge=1
+        default=200_000, description="Frames that may wait to be written; beyond it: busy.", ge=1
     )
     rate_per_second: float = Field(
-        0.0, description="Requests a second from one address; 0: no limit.", ge=0
+        default=0.0, description="Requests a second from one address; 0: no limit.", ge=0
     )
-    burst: int = Field(100, description="Requests at once from one address.", ge=1)
-    snapshot_every: int = Field(20, description="Rounds from one snapshot to the next.", ge=1)
-    feed_clients: int = Field(100, description="Readers of the live feed at once.", ge=0)
+    burst: int = Field(default=100, description="Requests at once from one address.", ge=1)
+    snapshot_every: int = Field(
+        default=20, description="Rounds from one snapshot to the next.", ge=1
+    )
+    feed_clients: int = Field(default=100, description="Readers of the live feed at once.", ge=0)
 
 
 class Settings(_Table):
@@ -148,9 +163,13 @@ class Settings(_Table):
     5
     """
 
-    campaign: CampaignSettings = Field(CampaignSettings(), description="What devices agree to.")
-    server: ServerSettings = Field(ServerSettings(), description="Where the service lives.")
-    limits: LimitSettings = Field(LimitSettings(), description="What protects it from too much.")
+    campaign: CampaignSettings = Field(
+        default=CampaignSettings(), description="What devices agree to."
+    )
+    server: ServerSettings = Field(default=ServerSettings(), description="Where the service lives.")
+    limits: LimitSettings = Field(
+        default=LimitSettings(), description="What protects it from too much."
+    )
 
     @classmethod
     def load(
