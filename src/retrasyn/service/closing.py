@@ -51,11 +51,20 @@ class Closing:
         """Fold every round whose time is over, and step over those that never opened."""
         async with self.lock:
             await self._release()
-            for t in sorted(self.calendar.waiting):
-                if self.calendar.waiting[t].ends <= now:
-                    await self._step_over(before=t)
-                    await self._fold(self.calendar.waiting[t])
+            await self._fold_ended(now)
             await self._step_over(before=self.campaign.round_at(now))
+
+    async def fold_rest(self) -> None:
+        """Fold every round there is, whatever the clock says: the campaign is over."""
+        async with self.lock:
+            await self._release()
+            await self._fold_ended(float("inf"))
+
+    async def _fold_ended(self, now: float) -> None:
+        for t in sorted(self.calendar.waiting):
+            if self.calendar.waiting[t].ends <= now:
+                await self._step_over(before=t)
+                await self._fold(self.calendar.waiting[t])
 
     async def _fold(self, row: RoundRow) -> None:
         """Fold a round and release it."""
