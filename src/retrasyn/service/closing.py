@@ -75,6 +75,7 @@ class Closing:
         forget = max(t - self.gate.marks_kept, 0)
         await self.ingest.run(self.store.fold, kept, marks=marks, forget_before=forget)
         self.gate.forget_round(t)
+        self.gate.restore_marks(t, marks)  # should it have read an empty round after a failure
         del self._ready[t], self.calendar.waiting[t]
         release = await asyncio.to_thread(self._step, round_)
         await self._release()

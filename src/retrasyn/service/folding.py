@@ -14,9 +14,9 @@ from retrasyn.privacy.division import Ledger
 from retrasyn.privacy.ledger import UserLedger
 from retrasyn.service.account import Account
 from retrasyn.service.folded import FoldedRound
-from retrasyn.service.gate import Taken
 from retrasyn.service.presence import Heard
 from retrasyn.service.store import RoundRow
+from retrasyn.service.taking import Taken
 from retrasyn.simulation.recorded import Answers, Folded
 from retrasyn.wire.frames import n_answers, question_of
 

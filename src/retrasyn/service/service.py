@@ -16,8 +16,7 @@ from retrasyn.service.asking import keys_in
 from retrasyn.service.campaign import Campaign
 from retrasyn.service.clock import Clock, SystemClock
 from retrasyn.service.counters import Counters
-from retrasyn.service.devices import Devices
-from retrasyn.service.devices import Enrolled as Enrolled
+from retrasyn.service.devices import Devices, Enrolled
 from retrasyn.service.feed import Feed
 from retrasyn.service.gate import Gate
 from retrasyn.service.ingest import Ingest
@@ -29,6 +28,7 @@ from retrasyn.service.store import Store, open_store
 from retrasyn.service.vault import Vault
 from retrasyn.wire.frames import DEVICE_BYTES
 
+__all__ = ["Enrolled", "Service"]
 _log = logging.getLogger(__name__)
 
 
@@ -75,6 +75,7 @@ class Service:
             self.store = await asyncio.to_thread(open_store, path)
             if before is not None and before.id != campaign.id:
                 await self._finish(before)
+            campaign.keep(self._vault)
             self._take(await self._recover(campaign))
             self._check_clock(now)
         except BaseException:
