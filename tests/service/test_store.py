@@ -196,8 +196,8 @@ def test_nothing_of_a_campaign_is_touched_before_one_is_entered(place):
 
 def test_a_probe_writes(opened):
     store = opened()
-    store.probe()
-    assert store.get("probe")
+    store.probe(100_000)
+    assert opened().get("probe") == b"", "and leaves nothing behind"
 
 
 def test_tables_of_a_newer_version_are_refused_with_one_line(opened, place):

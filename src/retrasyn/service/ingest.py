@@ -66,6 +66,7 @@ class Ingest:
         self._writing: list[_Submission] = []
         self._n_waiting = 0
         self._scheduled = False
+        self._size = 0  # bytes of the last write: one that works again has room for as many
         self._mending: asyncio.Task[None] | None = None
         self._quiet: list[asyncio.Future[None]] = []
         self._closed = False
@@ -189,6 +190,7 @@ class Ingest:
             return
         self.n_commits += 1
         blobs = [(t, b"".join(parts)) for t, parts in by_round.items()]
+        self._size = sum(len(blob) for _, blob in blobs)
         loop = asyncio.get_running_loop()
         done = loop.run_in_executor(self._thread, self.store.append, blobs)
         done.add_done_callback(lambda future: self._written(future.exception()))
@@ -224,7 +226,7 @@ class Ingest:
         pause = FIRST_PAUSE
         while True:
             try:
-                await self.run(self.store.probe)
+                await self.run(self.store.probe, self._size)
                 kept = {t: await self.run(self.store.frames, t) for t in self.gate.unfolded()}
                 break
             except Exception as fault:  # noqa: BLE001 - whatever it is, nothing may be acknowledged

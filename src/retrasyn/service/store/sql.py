@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -31,9 +30,10 @@ class SQLStore:
         """Let go of the file or the connection."""
         self.engine.close()
 
-    def probe(self) -> None:
-        """Write something durably."""
-        self.put("probe", str(time.time_ns()).encode())
+    def probe(self, size: int = 0) -> None:
+        """Write something durably, and let it go."""
+        self.put("probe", bytes(size))
+        self.put("probe", b"")
 
     def enter(self, campaign: bytes) -> None:
         """Speak of the rounds of this campaign; raw frames of any other are deleted."""
