@@ -259,7 +259,7 @@ def kill_many_times(tmp_path, kind, n_kills):
     with Killer(world, folder, store, dice) as killer:
         killer.life(until=1)
         while killer.ends.total() < n_kills:
-            killer.life(kill_after=dice.uniform(0, 0.6))
+            killer.life(kill_after=dice.uniform(0, 0.3))
         n_rounds = killer.t + 2
         killer.life(until=n_rounds)
         killer.life(until=n_rounds)  # restarted once more, with nothing to do
