@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Header, Response
 
-from retrasyn.service.errors import UnknownToken
+from retrasyn.errors import UnknownToken
 from retrasyn.service.web.documented import Device, problems
 from retrasyn.service.web.models import Credentials, Enrolment, EnrolmentRequest
 from retrasyn.service.web.problems import Problem

@@ -11,9 +11,8 @@ import struct
 from typing import TYPE_CHECKING
 
 from retrasyn.device.reactions import HTTP_STATUS
-from retrasyn.errors import WireError
+from retrasyn.errors import Busy, WireError
 from retrasyn.messages import Ack
-from retrasyn.service.ingest import Busy
 from retrasyn.service.web.bodies import read_body
 from retrasyn.service.web.problems import Problem
 from retrasyn.service.web.replies import Receive, Reply, Scope
