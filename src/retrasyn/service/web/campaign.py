@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
-from retrasyn.service.web.documented import Timestamp, problems, sealed
+from retrasyn.service.web.documented import Timestamp, bytes_of, problems, sealed
 from retrasyn.service.web.models import Status
 from retrasyn.service.web.problems import Problem
-from retrasyn.service.web.replies import JSON
+from retrasyn.service.web.replies import BINARY, JSON
+from retrasyn.wire.batches import MAX_FRAMES
+from retrasyn.wire.frames import DEVICE_BYTES
 
 if TYPE_CHECKING:
     from retrasyn.service.service import Service
@@ -35,7 +37,11 @@ def routes(service: Service) -> APIRouter:
         """Return the sealed round that is open now."""
         envelope = service.current_round()
         if envelope is None:
-            raise Problem(503, "No round is open now; ask again soon.", retry_after=1)
+            raise Problem(
+                503,
+                "No round is open now; ask again soon.",
+                retry_after=service.seconds_to_next_round(),
+            )
         return Response(envelope, media_type=JSON)
 
     @router.get(
@@ -49,6 +55,24 @@ def routes(service: Service) -> APIRouter:
         if envelope is None:
             raise Problem(404, "No such round was opened.")
         return Response(envelope, media_type=JSON)
+
+    @router.post(
+        "/rounds/{t}/asked",
+        response_class=Response,
+        openapi_extra={"requestBody": bytes_of("Device ids, 16 bytes each.") | {"required": True}},
+        responses={200: bytes_of("A byte per device: 1 if the round means it, else 0.")}
+        | problems(404, 422),
+    )
+    async def asked(t: Timestamp, request: Request) -> Response:
+        """Tell devices whether a round that was drawn by the curator means them."""
+        ids = await request.body()
+        if len(ids) > MAX_FRAMES * DEVICE_BYTES:
+            raise Problem(413)
+        if not ids or len(ids) % DEVICE_BYTES:
+            raise Problem(422, f"The body must be device ids of {DEVICE_BYTES} bytes each.")
+        if service.round_envelope(t) is None:
+            raise Problem(404, "No such round was opened.")
+        return Response(service.asked(t, ids), media_type=BINARY)
 
     @router.get("/status", responses=problems())
     async def status() -> Status:

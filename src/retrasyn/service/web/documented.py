@@ -35,9 +35,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     for status in sorted({*statuses, *EVERYWHERE}):
         answer: dict[str, Any] = {
             "description": SENTENCES[status],
-            "content": {
-                CONTENT_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}
-            },
+            "content": {CONTENT_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
         }
         if status in _WAITS:
             answer["headers"] = {"Retry-After": RETRY_AFTER}
@@ -78,4 +76,6 @@ ENVELOPE = {
 
 def sealed(description: str) -> dict[int | str, dict[str, Any]]:
     """Describe an answer that is a sealed text, byte for byte."""
-    return {200: {"description": description, "content": {"application/json": {"schema": ENVELOPE}}}}
+    return {
+        200: {"description": description, "content": {"application/json": {"schema": ENVELOPE}}}
+    }

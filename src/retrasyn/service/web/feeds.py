@@ -40,9 +40,7 @@ def routes(service: Service, counts: Counts, stopping: asyncio.Event) -> APIRout
     router = APIRouter(prefix="/v1", tags=["releases"])
     most = service.settings.limits.feed_clients
 
-    @router.get(
-        "/feed", response_class=StreamingResponse, responses=_STREAM | problems(422, 503)
-    )
+    @router.get("/feed", response_class=StreamingResponse, responses=_STREAM | problems(422, 503))
     async def feed(seen: Seen = None) -> StreamingResponse:
         """Send a summary of every release as soon as it is there."""
         if counts.n_feeds >= most or stopping.is_set():

@@ -46,16 +46,14 @@ def routes(service: Service) -> APIRouter:
     router = APIRouter(prefix="/v1", tags=["releases"])
     turns = asyncio.Semaphore(_AT_ONCE)
 
-    @router.get(
-        "/points", response_class=StreamingResponse, responses=_ANSWER | problems(404, 422)
-    )
+    @router.get("/points", response_class=StreamingResponse, responses=_ANSWER | problems(404, 422))
     async def points(
         first: First = None,
         last: Last = None,
         format: Annotated[Format, Query(description="How to write them.")] = "parquet",  # noqa: A002 - the name in the address
     ) -> StreamingResponse:
         """Return the synthetic points of a range of timestamps; of the latest one by default."""
-        first, last = _range(service.releases.latest, first, last)
+        first, last = _range(service.feed.newest, first, last)
         async with turns:
             folder = await asyncio.to_thread(_make, service, first, last, format)
         headers = {"content-disposition": f'attachment; filename="points-{first}-{last}.{format}"'}

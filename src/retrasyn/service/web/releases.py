@@ -46,16 +46,12 @@ def routes(service: Service) -> APIRouter:
             raise Problem(404, "Nothing was released at this timestamp.")
         return Release.model_validate(found)
 
-    @router.get(
-        "/receipts/latest", response_class=Response, responses=_RECEIPT | problems(404)
-    )
+    @router.get("/receipts/latest", response_class=Response, responses=_RECEIPT | problems(404))
     async def latest_receipt() -> Response:
         """Return the receipt of everything released so far."""
         return await receipt_of(None)
 
-    @router.get(
-        "/receipts/{t}", response_class=Response, responses=_RECEIPT | problems(404, 422)
-    )
+    @router.get("/receipts/{t}", response_class=Response, responses=_RECEIPT | problems(404, 422))
     async def receipt(t: Timestamp) -> Response:
         """Return the receipt of everything released up to a timestamp."""
         return await receipt_of(t)

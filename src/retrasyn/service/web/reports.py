@@ -1,8 +1,8 @@
 """Reports over HTTP, by the short way: bytes in, bytes out, no framework between.
 
 `POST /v1/reports` takes one frame and answers with an acknowledgement; `POST /v1/reports/batch`
-takes many and answers with a byte for each; `POST /v1/rounds/{t}/asked` tells devices whether a
-drawn round means them. An acknowledgement leaves only after the report is durable.
+takes many and answers with a byte for each. An acknowledgement leaves only after the report is
+durable.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from retrasyn.messages import Ack
 from retrasyn.service.web.bodies import read_body
 from retrasyn.service.web.problems import Problem
 from retrasyn.service.web.replies import Receive, Reply, Scope
-from retrasyn.wire.batches import MAX_FRAMES
-from retrasyn.wire.frames import DEVICE_BYTES, encode_ack, report_digest
+from retrasyn.wire.frames import encode_ack, report_digest
 from retrasyn.wire.heartbeats import is_heartbeat
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ _T = struct.Struct("<I")
 
 
 class Reports:
-    """Answers the three addresses that devices use all the time."""
+    """Answers the two addresses that devices use all the time."""
 
     def __init__(self, service: Service, counts: Counts) -> None:
         limits = service.settings.limits
@@ -60,16 +59,6 @@ class Reports:
             raise Problem(503, retry_after=busy.retry_after) from None
         self._counts.count_frames(statuses)
         return Reply(200, statuses)
-
-    async def asked(self, t: int, scope: Scope, receive: Receive) -> Reply:
-        """Tell for each device id whether round t means it."""
-        limit = min(self._max_body, MAX_FRAMES * DEVICE_BYTES)
-        ids = await read_body(scope, receive, limit=limit, seconds=self._seconds)
-        if len(ids) % DEVICE_BYTES or not ids:
-            raise Problem(422, f"The body must be device ids of {DEVICE_BYTES} bytes each.")
-        if self._service.round_envelope(t) is None:
-            raise Problem(404, "No such round was opened.")
-        return Reply(200, self._service.asked(t, ids))
 
     def _ack(self, status: str, frame: bytes) -> bytes:
         return encode_ack(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from retrasyn.errors import MissingExtra, SettingError
+from retrasyn.service.settings import ServerSettings
 from retrasyn.service.web.replies import Application
 
 try:
@@ -33,50 +34,44 @@ _FILES = 2 * MAX_CONNECTIONS
 
 
 class Server:
-    """Listens from construction on; serves between `start` and `stop`."""
+    """Listens from construction on, so that nobody is turned away; answers from `start` on."""
 
-    def __init__(
-        self,
-        app: Application,
-        *,
-        host: str,
-        port: int,
-        header_seconds: float = 6.0,
-        certificate: Path | None = None,
-        key: Path | None = None,
-    ) -> None:
-        check_tls(certificate, key)
-        self._socket = listen(host, port)
-        self.host, self.port = host, int(self._socket.getsockname()[1])
-        self.scheme = "https" if certificate else "http"
-        self._inner = _OnSocket(
-            app,
-            address=host,
-            port=self.port,
-            interface=Interfaces.ASGINL,
-            http=HTTPModes.http1,
-            http1_settings=HTTP1Settings(
-                header_read_timeout=round(header_seconds * 1000), max_buffer_size=_HEADER_ROOM
-            ),
-            websockets=False,
-            backlog=_BACKLOG,
-            backpressure=MAX_CONNECTIONS,
-            log_enabled=False,
-            ssl_cert=certificate,
-            ssl_key=key,
-        )
-        self._inner.own_socket = self._socket
+    def __init__(self, settings: ServerSettings, *, header_seconds: float) -> None:
+        check_tls(settings.tls_certificate, settings.tls_key)
+        self._settings, self._header_seconds = settings, header_seconds
+        self._socket = listen(settings.host, settings.port)
+        self.port = int(self._socket.getsockname()[1])
+        self._inner: _OnSocket | None = None
         self._task: asyncio.Task[None] | None = None
 
     @property
     def url(self) -> str:
         """Return the address to be reached at from this machine."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}"
+        host = self._settings.host
+        named = f"[{host}]" if ":" in host else host
+        return f"{'https' if self._settings.tls_certificate else 'http'}://{named}:{self.port}"
 
-    async def start(self) -> None:
+    async def start(self, app: Application) -> None:
         """Take requests from now on."""
         raise_file_limit()
+        self._inner = _OnSocket(
+            app,
+            address=self._settings.host,
+            port=self.port,
+            interface=Interfaces.ASGINL,
+            http=HTTPModes.http1,
+            http1_settings=HTTP1Settings(
+                header_read_timeout=round(self._header_seconds * 1000),
+                max_buffer_size=_HEADER_ROOM,
+            ),
+            websockets=False,
+            backlog=_BACKLOG,
+            backpressure=MAX_CONNECTIONS,
+            log_enabled=False,
+            ssl_cert=self._settings.tls_certificate,
+            ssl_key=self._settings.tls_key,
+        )
+        self._inner.own_socket = self._socket
         self._task = asyncio.create_task(self._inner.serve())
         while not self._inner.wrks and not self._task.done():
             await asyncio.sleep(0)
@@ -85,13 +80,11 @@ class Server:
 
     async def stop(self, seconds: float = 10.0) -> None:
         """Take no more requests; those begun may finish within some seconds."""
+        if self._task is not None and self._inner is not None:
+            self._inner.stop()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._task, seconds)
         self._socket.close()
-        if self._task is None:
-            return
-        self._inner.stop()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._task, seconds)
-        self._task = None
 
 
 class _OnSocket(_Embedded):  # type: ignore[misc, unused-ignore]  # granian has no types here
