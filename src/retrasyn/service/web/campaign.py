@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
-from retrasyn.service.web.documented import Timestamp, bytes_of, problems, sealed
+from retrasyn.service.web.documented import Timestamp, answers, bytes_of, problems, sealed
 from retrasyn.service.web.models import Status
 from retrasyn.service.web.problems import Problem
 from retrasyn.service.web.replies import BINARY, JSON
@@ -21,9 +21,7 @@ def routes(service: Service) -> APIRouter:
     """Return the routes."""
     router = APIRouter(prefix="/v1", tags=["campaign"])
 
-    @router.get(
-        "/campaign", response_class=Response, responses=sealed("The manifest.") | problems()
-    )
+    @router.get("/campaign", response_class=Response, responses=answers(sealed("The manifest.")))
     async def campaign() -> Response:
         """Return the sealed manifest: what the campaign promises, to be shown and pinned."""
         return Response(service.campaign.envelope, media_type=JSON)
@@ -31,7 +29,7 @@ def routes(service: Service) -> APIRouter:
     @router.get(
         "/rounds/current",
         response_class=Response,
-        responses=sealed("The round that is open.") | problems(503),
+        responses=answers(sealed("The round that is open."), 503),
     )
     async def current_round() -> Response:
         """Return the sealed round that is open now."""
@@ -47,7 +45,7 @@ def routes(service: Service) -> APIRouter:
     @router.get(
         "/rounds/{t}",
         response_class=Response,
-        responses=sealed("The round.") | problems(404, 422),
+        responses=answers(sealed("The round."), 404, 422),
     )
     async def one_round(t: Timestamp) -> Response:
         """Return the sealed round of a timestamp, to follow the chain of rounds."""
@@ -56,12 +54,25 @@ def routes(service: Service) -> APIRouter:
             raise Problem(404, "No such round was opened.")
         return Response(envelope, media_type=JSON)
 
+    @router.get("/status", responses=problems())
+    async def status() -> Status:
+        """Return what everybody may know of how the campaign is doing."""
+        return Status.model_validate(service.status())
+
+    _add_asked(router, service)
+    return router
+
+
+def _add_asked(router: APIRouter, service: Service) -> None:
+    """Add the route for rounds whose devices the curator draws."""
+
     @router.post(
         "/rounds/{t}/asked",
         response_class=Response,
         openapi_extra={"requestBody": bytes_of("Device ids, 16 bytes each.") | {"required": True}},
-        responses={200: bytes_of("A byte per device: 1 if the round means it, else 0.")}
-        | problems(404, 422),
+        responses=answers(
+            bytes_of("A byte per device: 1 if the round means it, else 0."), 404, 422
+        ),
     )
     async def asked(t: Timestamp, request: Request) -> Response:
         """Tell devices whether a round that was drawn by the curator means them."""
@@ -73,10 +84,3 @@ def routes(service: Service) -> APIRouter:
         if service.round_envelope(t) is None:
             raise Problem(404, "No such round was opened.")
         return Response(service.asked(t, ids), media_type=BINARY)
-
-    @router.get("/status", responses=problems())
-    async def status() -> Status:
-        """Return what everybody may know of how the campaign is doing."""
-        return Status.model_validate(service.status())
-
-    return router

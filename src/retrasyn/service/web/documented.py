@@ -8,7 +8,7 @@ from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from retrasyn.service.web.problems import CONTENT_TYPE, SENTENCES
-from retrasyn.service.web.replies import BINARY
+from retrasyn.service.web.replies import BINARY, JSON
 
 MAX_T = (1 << 32) - 1
 Timestamp = Annotated[int, Path(ge=0, le=MAX_T, description="The timestamp.")]
@@ -29,9 +29,17 @@ class ProblemDetails(BaseModel):
     detail: str = Field(description="What is wrong and what to do about it.")
 
 
-def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+Responses = dict[int | str, dict[str, Any]]
+
+
+def answers(ok: dict[str, Any], *statuses: int, status: int = 200) -> Responses:
+    """Describe the answer when all is well, and refusals."""
+    return {status: ok, **problems(*statuses)}
+
+
+def problems(*statuses: int) -> Responses:
     """Describe refusals, those that may be given everywhere included."""
-    found: dict[int | str, dict[str, Any]] = {}
+    found: Responses = {}
     for status in sorted({*statuses, *EVERYWHERE}):
         answer: dict[str, Any] = {
             "description": SENTENCES[status],
@@ -74,8 +82,6 @@ ENVELOPE = {
 """A sealed manifest or round."""
 
 
-def sealed(description: str) -> dict[int | str, dict[str, Any]]:
+def sealed(description: str) -> dict[str, Any]:
     """Describe an answer that is a sealed text, byte for byte."""
-    return {
-        200: {"description": description, "content": {"application/json": {"schema": ENVELOPE}}}
-    }
+    return {"description": description, "content": {JSON: {"schema": ENVELOPE}}}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Header, Response
 
 from retrasyn.errors import UnknownToken
-from retrasyn.service.web.documented import Device, problems
+from retrasyn.service.web.documented import Device, answers, problems
 from retrasyn.service.web.models import Credentials, Enrolment, EnrolmentRequest
 from retrasyn.service.web.problems import Problem
 
@@ -19,7 +19,7 @@ Tag = Annotated[
     Header(
         alias="Retrasyn-Tag",
         pattern=r"^[0-9a-f]{32}$",
-        description="HMAC-SHA256 of the words for leaving, under the device's key; see docs/api.md.",
+        description="Tag of the words for leaving, under the device's key; see docs/api.md.",
     ),
 ]
 
@@ -43,7 +43,7 @@ def routes(service: Service) -> APIRouter:
         "/devices/{device}",
         status_code=204,
         response_class=Response,
-        responses={204: {"description": "The device is forgotten."}} | problems(401, 422, 503),
+        responses=answers({"description": "The device is forgotten."}, 401, 422, 503, status=204),
     )
     async def leave(device: Device, tag: Tag) -> Response:
         """Forget a device that asks for it itself; its key is of no use afterwards."""

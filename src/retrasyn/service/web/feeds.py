@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Header
 from fastapi.responses import StreamingResponse
 
-from retrasyn.service.web.documented import problems
+from retrasyn.service.web.documented import answers
 from retrasyn.service.web.problems import Problem
 
 if TYPE_CHECKING:
@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from retrasyn.service.web.counts import Counts
 
 PAUSE = 15.0  # seconds after which a silent feed says that it lives
-_STREAM = {
-    200: {
-        "description": "Events named release: id is the timestamp, data a summary in JSON.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
-    }
+_STREAM: dict[str, Any] = {
+    "description": "Events named release: id is the timestamp, data a summary in JSON.",
+    "content": {"text/event-stream": {"schema": {"type": "string"}}},
 }
 Seen = Annotated[
     str | None,
@@ -40,7 +38,7 @@ def routes(service: Service, counts: Counts, stopping: asyncio.Event) -> APIRout
     router = APIRouter(prefix="/v1", tags=["releases"])
     most = service.settings.limits.feed_clients
 
-    @router.get("/feed", response_class=StreamingResponse, responses=_STREAM | problems(422, 503))
+    @router.get("/feed", response_class=StreamingResponse, responses=answers(_STREAM, 422, 503))
     async def feed(seen: Seen = None) -> StreamingResponse:
         """Send a summary of every release as soon as it is there."""
         if counts.n_feeds >= most or stopping.is_set():

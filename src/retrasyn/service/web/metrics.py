@@ -51,8 +51,8 @@ class Metrics(Collector):
         requests = CounterMetricFamily(
             "retrasyn_requests", "Requests answered.", labels=["route", "status"]
         )
-        for (route, status), n in sorted(self._counts.requests.items()):
-            requests.add_metric([route, str(status)], n)
+        for (route, code), n in sorted(self._counts.requests.items()):
+            requests.add_metric([route, str(code)], n)
         yield requests
         frames = CounterMetricFamily(
             "retrasyn_frames", "Reports and heartbeats by what became of them.", labels=["status"]
@@ -73,8 +73,5 @@ class Metrics(Collector):
             "retrasyn_frames_waiting", "Frames not answered yet.", service.ingest.n_waiting
         )
         yield _Gauge("retrasyn_feed_clients", "Readers of the live feed.", self._counts.n_feeds)
-        yield _Gauge(
-            "retrasyn_last_release",
-            "Latest timestamp released; -1: none.",
-            -1 if newest is None else newest,
-        )
+        latest = -1 if newest is None else newest
+        yield _Gauge("retrasyn_last_release", "Latest timestamp released; -1: none.", latest)

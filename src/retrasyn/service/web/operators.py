@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Depends, Response, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from retrasyn.service.web.documented import Device, problems
+from retrasyn.service.web.documented import Device, answers, problems
 from retrasyn.service.web.models import OperatorStatus, TokenRequest, Tokens
 from retrasyn.service.web.problems import Problem
 
@@ -47,7 +47,9 @@ def routes(service: Service, token: str) -> APIRouter:
         "/devices/{device}",
         status_code=204,
         response_class=Response,
-        responses={204: {"description": "The device is revoked."}} | problems(401, 404, 422, 503),
+        responses=answers(
+            {"description": "The device is revoked."}, 401, 404, 422, 503, status=204
+        ),
     )
     async def revoke(device: Device) -> Response:
         """Revoke a device; whatever it sends from now on is refused."""

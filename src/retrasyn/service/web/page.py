@@ -5,6 +5,7 @@ The content-security-policy of every answer forbids anything from elsewhere and 
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from html import escape
 from importlib import resources
 from string import Template
@@ -36,7 +37,7 @@ def routes(service: Service) -> APIRouter:
     return router
 
 
-def _file(text: str, media: str) -> object:
+def _file(text: str, media: str) -> Callable[[], Awaitable[Response]]:
     async def static_file() -> Response:
         return Response(text, media_type=media)
 

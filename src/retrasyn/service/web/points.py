@@ -6,14 +6,14 @@ import asyncio
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 
 from retrasyn.data.writing_files import write
 from retrasyn.errors import InputError
-from retrasyn.service.web.documented import problems
+from retrasyn.service.web.documented import answers
 from retrasyn.service.web.problems import Problem
 from retrasyn.service.web.releases import First, Last
 
@@ -29,15 +29,13 @@ MEDIA = {
     "geojson": "application/geo+json",
     "csv": "text/csv; charset=utf-8",
 }
-_ANSWER = {
-    200: {
-        "description": "The points: traj_id, t, x and y.",
-        "content": {
-            MEDIA["parquet"]: {"schema": {"type": "string", "format": "binary"}},
-            MEDIA["geojson"]: {"schema": {"type": "object", "required": ["type", "features"]}},
-            "text/csv": {"schema": {"type": "string"}},
-        },
-    }
+_ANSWER: dict[str, Any] = {
+    "description": "The points: traj_id, t, x and y.",
+    "content": {
+        MEDIA["parquet"]: {"schema": {"type": "string", "format": "binary"}},
+        MEDIA["geojson"]: {"schema": {"type": "object", "required": ["type", "features"]}},
+        "text/csv": {"schema": {"type": "string"}},
+    },
 }
 
 
@@ -46,7 +44,7 @@ def routes(service: Service) -> APIRouter:
     router = APIRouter(prefix="/v1", tags=["releases"])
     turns = asyncio.Semaphore(_AT_ONCE)
 
-    @router.get("/points", response_class=StreamingResponse, responses=_ANSWER | problems(404, 422))
+    @router.get("/points", response_class=StreamingResponse, responses=answers(_ANSWER, 404, 422))
     async def points(
         first: First = None,
         last: Last = None,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Response
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from retrasyn.service.web.documented import problems
+from retrasyn.service.web.documented import answers, problems
 from retrasyn.service.web.metrics import Metrics
 from retrasyn.service.web.models import Health
 from retrasyn.service.web.problems import Problem
@@ -15,11 +15,9 @@ from retrasyn.service.web.problems import Problem
 if TYPE_CHECKING:
     from retrasyn.service.service import Service
 
-_METRICS = {
-    200: {
-        "description": "Metrics in Prometheus' text format; docs/operations.md explains each.",
-        "content": {"text/plain": {"schema": {"type": "string"}}},
-    }
+_METRICS: dict[str, Any] = {
+    "description": "Metrics in Prometheus' text format; docs/operations.md explains each.",
+    "content": {"text/plain": {"schema": {"type": "string"}}},
 }
 
 
@@ -39,7 +37,7 @@ def routes(service: Service, metrics: Metrics) -> APIRouter:
             raise Problem(503, "The curator is not ready; its log says why.", retry_after=5)
         return Health(status="ok")
 
-    @router.get("/metrics", response_class=Response, responses=_METRICS | problems())
+    @router.get("/metrics", response_class=Response, responses=answers(_METRICS))
     async def show_metrics() -> Response:
         """Return all metrics."""
         return Response(metrics.text(), headers={"content-type": CONTENT_TYPE_LATEST})

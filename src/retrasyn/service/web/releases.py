@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from retrasyn.service.web.documented import MAX_T, Timestamp, problems
+from retrasyn.service.web.documented import MAX_T, Timestamp, answers, problems
 from retrasyn.service.web.models import Release, ReleaseList
 from retrasyn.service.web.problems import Problem
 from retrasyn.service.web.replies import JSON
@@ -19,11 +19,9 @@ MAX_LISTED = 1000
 First = Annotated[int | None, Query(alias="from", ge=0, le=MAX_T, description="First timestamp.")]
 Last = Annotated[int | None, Query(alias="to", ge=0, le=MAX_T, description="Last timestamp.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_LISTED, description="Most releases to list.")]
-_RECEIPT = {
-    200: {
-        "description": "The receipt; docs/privacy.md explains each field.",
-        "content": {JSON: {"schema": {"type": "object", "required": ["format", "guarantee"]}}},
-    }
+_RECEIPT: dict[str, Any] = {
+    "description": "The receipt; docs/privacy.md explains each field.",
+    "content": {JSON: {"schema": {"type": "object", "required": ["format", "guarantee"]}}},
 }
 
 
@@ -46,12 +44,12 @@ def routes(service: Service) -> APIRouter:
             raise Problem(404, "Nothing was released at this timestamp.")
         return Release.model_validate(found)
 
-    @router.get("/receipts/latest", response_class=Response, responses=_RECEIPT | problems(404))
+    @router.get("/receipts/latest", response_class=Response, responses=answers(_RECEIPT, 404))
     async def latest_receipt() -> Response:
         """Return the receipt of everything released so far."""
         return await receipt_of(None)
 
-    @router.get("/receipts/{t}", response_class=Response, responses=_RECEIPT | problems(404, 422))
+    @router.get("/receipts/{t}", response_class=Response, responses=answers(_RECEIPT, 404, 422))
     async def receipt(t: Timestamp) -> Response:
         """Return the receipt of everything released up to a timestamp."""
         return await receipt_of(t)

@@ -15,16 +15,16 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 BINARY = "application/octet-stream"
 JSON = "application/json"
+_POLICY = (
+    b"default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    b"object-src 'none'"
+)
 SECURITY: Headers = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
-    (
-        b"content-security-policy",
-        b"default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-        b"object-src 'none'",
-    ),
+    (b"content-security-policy", _POLICY),
 )
 """What every answer says, the page included: nothing from elsewhere, nothing inline, no frame."""
 

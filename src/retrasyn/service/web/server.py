@@ -22,7 +22,7 @@ from retrasyn.service.web.replies import Application
 try:
     from granian.constants import HTTPModes, Interfaces
     from granian.http import HTTP1Settings
-    from granian.net import SocketHolder
+    from granian.net import SocketHolder  # type: ignore[attr-defined]  # not in its stubs
     from granian.server.embed import Server as _Embedded
 except ImportError:
     raise MissingExtra('granian is not installed: pip install "retrasyn[serve]"') from None
@@ -72,16 +72,19 @@ class Server:
             ssl_key=self._settings.tls_key,
         )
         self._inner.own_socket = self._socket
+        begun = asyncio.Event()
+        self._inner.on_startup(begun.set)
         self._task = asyncio.create_task(self._inner.serve())
-        while not self._inner.wrks and not self._task.done():
-            await asyncio.sleep(0)
+        waiting = asyncio.ensure_future(begun.wait())
+        await asyncio.wait({self._task, waiting}, return_when="FIRST_COMPLETED")
+        waiting.cancel()
         if self._task.done():
             self._task.result()
 
     async def stop(self, seconds: float = 10.0) -> None:
         """Take no more requests; those begun may finish within some seconds."""
         if self._task is not None and self._inner is not None:
-            self._inner.stop()
+            self._inner.stop()  # type: ignore[no-untyped-call]
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._task, seconds)
         self._socket.close()
@@ -95,7 +98,8 @@ class _OnSocket(_Embedded):  # type: ignore[misc, unused-ignore]  # granian has 
     def _init_shared_socket(self) -> None:
         # granian closes what it is given, so it is given a copy.
         self._ssp: Any = None
-        self._shd: Any = SocketHolder(os.dup(self.own_socket.fileno()), False, _BACKLOG)
+        holder: Any = SocketHolder  # its stub does not know how it is made
+        self._shd: Any = holder(os.dup(self.own_socket.fileno()), False, _BACKLOG)
 
 
 def listen(host: str, port: int) -> socket.socket:
