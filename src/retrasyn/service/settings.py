@@ -35,7 +35,7 @@ class CampaignSettings(_Table):
 
     name: str = Field(default="retrasyn", description="Name of the campaign, shown at consent.")
     box: tuple[float, float, float, float] = Field(
-        default=tuple(CITY_BOX),
+        default=CITY_BOX,
         description="x0, y0, x1, y1 in the unit of the positions (longitude and latitude, say). "
         "Public: never take it from positions. The default is the built-in city's.",
     )
