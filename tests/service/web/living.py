@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from retrasyn.device.reactions import HTTP_STATUS
 from retrasyn.messages import MOVING, Heartbeat, Report
 from retrasyn.service.service import Enrolled, Service
 from retrasyn.service.settings import Settings
 from retrasyn.service.web.app import Web
 from retrasyn.service.web.server import Server
 from retrasyn.wire.canonical import unseal
-from retrasyn.wire.frames import body_bytes, encode_report
+from retrasyn.wire.frames import body_bytes, decode_ack, encode_report, report_digest
 from retrasyn.wire.heartbeats import encode_heartbeat
 
 START = 1_700_000_040.0  # a whole minute
@@ -105,10 +106,24 @@ class Living:
         finally:
             connection.close()
 
+    def tell(self, method: str, path: str, told: Any) -> Answer:
+        """Send JSON."""
+        return self.ask(method, path, json.dumps(told).encode(), content_type="application/json")
+
+    def send(self, frame: bytes) -> str:
+        """Send one frame and return the status its acknowledgement says."""
+        answer = self.ask("POST", "/v1/reports", frame)
+        ack = decode_ack(answer.body)
+        assert answer.status == HTTP_STATUS[ack.status]
+        assert ack.digest == report_digest(frame)
+        return ack.status
+
     def ask_operator(self, method: str, path: str, told: Any = None) -> Answer:
         body = None if told is None else json.dumps(told).encode()
         token = self.service.operator_token
-        return self.ask(method, path, body, authorization=f"Bearer {token}")
+        return self.ask(
+            method, path, body, authorization=f"Bearer {token}", content_type="application/json"
+        )
 
     def enrol(self, n: int) -> list[Enrolled]:
         async def both() -> list[Enrolled]:
