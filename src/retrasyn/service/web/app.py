@@ -85,6 +85,10 @@ class Web:
         bridge, told = Bridge(protocol, body), scope_of(scope)
         try:
             await self._routes(told, bridge.receive, bridge.send)
+        except OSError:
+            if not bridge.status:
+                raise
+            log.debug("reader hung up")
         finally:
             route = getattr(told.get("route"), "path", "other")
             self.counts.requests[route, bridge.status] += 1

@@ -28,7 +28,7 @@ class Status(_Exact):
     presence: str = Field(description="What is public about presence: count, flags or hidden.")
     period: int = Field(description="Seconds from one round to the next.")
     epoch: int = Field(description="Unix seconds at which round 0 opened.")
-    box: tuple[float, float, float, float] = Field(description="x0, y0, x1, y1.")
+    box: list[float] = Field(min_length=4, max_length=4, description="x0, y0, x1, y1.")
     grid: int = Field(description="Cells along a side of the box.")
     round: int | None = Field(description="The round that is open; null if none is.")
     next_round_in: float = Field(description="Seconds until the next round opens.")
