@@ -58,11 +58,12 @@ class Server:
         if (self.data / "postmaster.pid").exists():
             self.run("pg_ctl", "-D", self.data, "-w", "-m", "immediate", "stop")
 
-    def database(self):
-        """Return the address of a new database."""
+    def database(self, template=None):
+        """Return the address of a new database, or of a copy of one that nobody uses."""
         name = f"test{next(self.names)}"
-        address = ("-h", str(self.folder), "-U", USER)
-        self.run("psql", *address, "-q", "-d", "postgres", "-c", f"CREATE DATABASE {name}")
+        source = template.split("/")[3].split("?")[0] if template else "template1"
+        address = ("-h", str(self.folder), "-U", USER, "-q", "-d", "postgres")
+        self.run("psql", *address, "-c", f"CREATE DATABASE {name} TEMPLATE {source}")
         return f"postgresql:///{name}?host={self.folder}&user={USER}"
 
 

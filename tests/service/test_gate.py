@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowd import Crowd
 from retrasyn.errors import StoreError, WireError
 from retrasyn.messages import ENTERING, MICRO, MOVING, QUITTING
 from retrasyn.oracles.single import SEED_BYTES
@@ -18,12 +17,13 @@ from retrasyn.service.verifying import matching, pads_of, tags_of
 from retrasyn.wire.batches import join_frames
 from retrasyn.wire.frames import decode_report, tag_of
 from retrasyn.wire.heartbeats import decode_heartbeat
+from senders import Senders
 
 SECRET = hashlib.sha256(b"nobody's").digest()
 
 
-def judged(gate, crowd, *frames, at=0.5):
-    return gate.judge(frames, crowd.now(at)).statuses
+def judged(gate, senders, *frames, at=0.5):
+    return gate.judge(frames, senders.now(at)).statuses
 
 
 # Tags
@@ -53,52 +53,52 @@ def test_tags_are_compared_in_constant_time_all_at_once_and_one_by_one(monkeypat
 
 
 def test_a_report_is_accepted_once_and_then_a_duplicate():
-    crowd = Crowd.of(2)
-    gate = crowd.gate(0)
-    report = crowd.report(0, 0)
-    assert judged(gate, crowd, report) == ["accepted"]
-    assert judged(gate, crowd, report, report) == ["duplicate", "duplicate"]
+    senders = Senders.of(2)
+    gate = senders.gate(0)
+    report = senders.report(0, 0)
+    assert judged(gate, senders, report) == ["accepted"]
+    assert judged(gate, senders, report, report) == ["duplicate", "duplicate"]
 
 
 def test_other_bytes_for_the_same_round_are_a_conflict_and_the_first_is_kept():
-    crowd = Crowd.of(1)
-    gate = crowd.gate(0)
-    first, other = crowd.report(0, 0), crowd.report(0, 0, salt=b"other")
-    assert judged(gate, crowd, first, other, first) == ["accepted", "conflict", "duplicate"]
+    senders = Senders.of(1)
+    gate = senders.gate(0)
+    first, other = senders.report(0, 0), senders.report(0, 0, salt=b"other")
+    assert judged(gate, senders, first, other, first) == ["accepted", "conflict", "duplicate"]
     bits, keys = gate.taken(0).answers[0]
     assert bits.tobytes() == first[36:-16]
     assert keys.tolist() == [0]
 
 
 def test_a_heartbeat_and_a_report_of_one_device_do_not_meet():
-    crowd = Crowd.of(1)
-    gate = crowd.gate(0)
-    frames = [crowd.report(0, 0), crowd.heartbeat(0, 0), crowd.heartbeat(0, 0)]
-    assert judged(gate, crowd, *frames) == ["accepted", "accepted", "duplicate"]
+    senders = Senders.of(1)
+    gate = senders.gate(0)
+    frames = [senders.report(0, 0), senders.heartbeat(0, 0), senders.heartbeat(0, 0)]
+    assert judged(gate, senders, *frames) == ["accepted", "accepted", "duplicate"]
 
 
 def test_instants_decide_between_early_accepted_late_and_unknown():
-    crowd = Crowd.of(1)
-    gate = crowd.gate(1)
-    report = crowd.report(0, 1)
+    senders = Senders.of(1)
+    gate = senders.gate(1)
+    report = senders.report(0, 1)
     ends = 2 + 5 / 60  # a grace of five seconds
-    assert judged(gate, crowd, report, at=0.99) == ["early"]
-    assert judged(gate, crowd, report, at=ends) == ["late"]
-    assert judged(gate, crowd, crowd.report(0, 2), at=1) == ["early"]
-    assert judged(gate, crowd, crowd.report(0, 2), at=2.5) == ["early"], "about to be opened"
-    assert judged(gate, crowd, crowd.report(0, 3), at=1.5) == ["unknown round"]
-    assert judged(gate, crowd, crowd.report(0, 0), at=1.5) == ["late"], "skipped"
-    assert judged(gate, crowd, report, at=ends - 0.01) == ["accepted"]
-    assert judged(gate, crowd, crowd.heartbeat(0, 1), at=ends) == ["late"]
+    assert judged(gate, senders, report, at=0.99) == ["early"]
+    assert judged(gate, senders, report, at=ends) == ["late"]
+    assert judged(gate, senders, senders.report(0, 2), at=1) == ["early"]
+    assert judged(gate, senders, senders.report(0, 2), at=2.5) == ["early"], "about to be opened"
+    assert judged(gate, senders, senders.report(0, 3), at=1.5) == ["unknown round"]
+    assert judged(gate, senders, senders.report(0, 0), at=1.5) == ["late"], "skipped"
+    assert judged(gate, senders, report, at=ends - 0.01) == ["accepted"]
+    assert judged(gate, senders, senders.heartbeat(0, 1), at=ends) == ["late"]
 
 
 def test_a_closed_or_folded_round_is_late_whatever_the_clock_says():
-    crowd = Crowd.of(2)
-    gate = crowd.gate(0)
+    senders = Senders.of(2)
+    gate = senders.gate(0)
     gate.close_round(0)
-    assert judged(gate, crowd, crowd.report(0, 0)) == ["late"]
+    assert judged(gate, senders, senders.report(0, 0)) == ["late"]
     gate.forget_round(0)
-    assert judged(gate, crowd, crowd.report(0, 0)) == ["late"]
+    assert judged(gate, senders, senders.report(0, 0)) == ["late"]
 
 
 @pytest.mark.parametrize(
@@ -113,62 +113,62 @@ def test_a_closed_or_folded_round_is_late_whatever_the_clock_says():
     ids=str,
 )
 def test_what_the_manifest_or_the_round_does_not_ask_is_a_bad_manifest(wrong):
-    crowd = Crowd.of(1)
-    frame = crowd.report(0, 0, **wrong)
-    assert judged(crowd.gate(0), crowd, frame) == ["bad manifest"]
+    senders = Senders.of(1)
+    frame = senders.report(0, 0, **wrong)
+    assert judged(senders.gate(0), senders, frame) == ["bad manifest"]
 
 
 def test_another_version_is_a_bad_manifest():
-    crowd = Crowd.of(1)
-    for frame in (crowd.report(0, 0), crowd.heartbeat(0, 0)):
-        assert judged(crowd.gate(0), crowd, b"\2" + frame[1:]) == ["bad manifest"]
+    senders = Senders.of(1)
+    for frame in (senders.report(0, 0), senders.heartbeat(0, 0)):
+        assert judged(senders.gate(0), senders, b"\2" + frame[1:]) == ["bad manifest"]
 
 
 def test_any_other_length_is_bad():
-    crowd = Crowd.of(1)
-    gate = crowd.gate(0)
-    for frame in (crowd.report(0, 0), crowd.heartbeat(0, 0)):
+    senders = Senders.of(1)
+    gate = senders.gate(0)
+    for frame in (senders.report(0, 0), senders.heartbeat(0, 0)):
         cut = [frame[:n] for n in range(len(frame)) if n >= 46 or n % 5 == 0]
-        statuses = set(judged(gate, crowd, *cut, frame + b"\0", b""))
+        statuses = set(judged(gate, senders, *cut, frame + b"\0", b""))
         assert statuses == {"bad length"}
 
 
 @pytest.mark.parametrize("oracle", ["oue", "grr", "olh"])
 def test_bits_that_no_oracle_makes_are_a_bad_length(oracle):
-    crowd = Crowd.of(1, oracle=oracle)
-    gate = crowd.gate(0)
-    frame = crowd.report(0, 0)
+    senders = Senders.of(1, oracle=oracle)
+    gate = senders.gate(0)
+    frame = senders.report(0, 0)
     for byte in range(36, len(frame) - 16):
         if oracle == "olh" and byte < 36 + SEED_BYTES:
             continue
         odd = frame[:byte] + b"\xff" + frame[byte + 1 :]
-        odd = odd[:-16] + tag_of(crowd.secret(0), odd[:-16])
+        odd = odd[:-16] + tag_of(senders.secret(0), odd[:-16])
         try:
-            decode_report(odd, crowd.secret(0), oracle=oracle)
+            decode_report(odd, senders.secret(0), oracle=oracle)
         except WireError:
-            assert judged(gate, crowd, odd) == ["bad length"]
+            assert judged(gate, senders, odd) == ["bad length"]
             break
     else:
         pytest.fail("nothing odd was found")
-    assert judged(gate, crowd, frame) == ["accepted"]
+    assert judged(gate, senders, frame) == ["accepted"]
 
 
 def test_length_and_header_come_before_any_cryptography(monkeypatch):
-    crowd = Crowd.of(1)
-    gate = crowd.gate(1)
+    senders = Senders.of(1)
+    gate = senders.gate(1)
     frames = [
-        crowd.report(0, 1)[:-1],
-        crowd.report(0, 1, manifest=bytes(8)),
-        crowd.report(0, 0),
-        crowd.report(0, 9),
-        crowd.heartbeat(0, 1, kind=ENTERING),
+        senders.report(0, 1)[:-1],
+        senders.report(0, 1, manifest=bytes(8)),
+        senders.report(0, 0),
+        senders.report(0, 9),
+        senders.heartbeat(0, 1, kind=ENTERING),
     ]
 
     def forbidden(*_):
         raise AssertionError("a tag was computed")
 
     monkeypatch.setattr(gate_module, "tags_of", forbidden)
-    statuses = judged(gate, crowd, *frames, at=1.5)
+    statuses = judged(gate, senders, *frames, at=1.5)
     assert statuses == ["bad length", "bad manifest", "late", "unknown round", "bad manifest"]
 
 
@@ -176,48 +176,48 @@ def test_length_and_header_come_before_any_cryptography(monkeypatch):
 
 
 def test_a_forged_stolen_or_expired_identity_is_refused_every_time():
-    crowd = Crowd.of(50)
-    gate = crowd.gate(0)
-    gate.remove_device(crowd.device(49))
-    honest = crowd.report(7, 0)
+    senders = Senders.of(50)
+    gate = senders.gate(0)
+    gate.remove_device(senders.device(49))
+    honest = senders.report(7, 0)
     frames = [
-        *[crowd.report(key, 0, secret=SECRET) for key in range(48)],  # forged
-        *[crowd.report(key, 0, secret=crowd.secret(key + 1)) for key in range(48)],  # stolen
-        *[crowd.heartbeat(key, 0, secret=SECRET) for key in range(48)],
-        crowd.report(49, 0),  # revoked
-        crowd.heartbeat(49, 0),
-        crowd.report(1000, 0),  # never enrolled
-        *[honest[:20] + crowd.device(8) + honest[36:]],  # another's name on honest bytes
+        *[senders.report(key, 0, secret=SECRET) for key in range(48)],  # forged
+        *[senders.report(key, 0, secret=senders.secret(key + 1)) for key in range(48)],  # stolen
+        *[senders.heartbeat(key, 0, secret=SECRET) for key in range(48)],
+        senders.report(49, 0),  # revoked
+        senders.heartbeat(49, 0),
+        senders.report(1000, 0),  # never enrolled
+        *[honest[:20] + senders.device(8) + honest[36:]],  # another's name on honest bytes
         *[honest[:i] + bytes([honest[i] ^ 1]) + honest[i + 1 :] for i in range(36, 44)],
         *[honest[:i] + bytes([honest[i] ^ 128]) + honest[i + 1 :] for i in range(45, 61)],
     ]
     for _ in range(3):
-        verdicts = gate.judge(frames, crowd.now(0.5))
+        verdicts = gate.judge(frames, senders.now(0.5))
         assert set(verdicts.statuses) == {"unauthenticated"}
         assert verdicts.blobs == []
-    assert judged(gate, crowd, honest) == ["accepted"]
+    assert judged(gate, senders, honest) == ["accepted"]
     assert gate.taken(0).answers[0][1].tolist() == [7]
 
 
 def test_an_unknown_device_costs_the_same_work_as_a_wrong_tag(monkeypatch):
-    crowd = Crowd.of(1)
-    gate = crowd.gate(0)
+    senders = Senders.of(1)
+    gate = senders.gate(0)
     lengths = []
     honest = gate_module.tags_of
     monkeypatch.setattr(
         gate_module, "tags_of", lambda p, m: lengths.append([len(x) for x in m]) or honest(p, m)
     )
-    judged(gate, crowd, crowd.report(0, 0, secret=SECRET))
-    judged(gate, crowd, crowd.report(5, 0))
+    judged(gate, senders, senders.report(0, 0, secret=SECRET))
+    judged(gate, senders, senders.report(5, 0))
     assert lengths == [[45], [45]]
 
 
 def test_what_a_device_sent_before_it_left_still_counts():
-    crowd = Crowd.of(2)
-    gate = crowd.gate(0)
-    assert judged(gate, crowd, crowd.report(1, 0)) == ["accepted"]
-    gate.remove_device(crowd.device(1))
-    assert gate.key_of(crowd.device(1)) is None
+    senders = Senders.of(2)
+    gate = senders.gate(0)
+    assert judged(gate, senders, senders.report(1, 0)) == ["accepted"]
+    gate.remove_device(senders.device(1))
+    assert gate.key_of(senders.device(1)) is None
     assert gate.taken(0).answers[0][1].tolist() == [1]
 
 
@@ -227,69 +227,69 @@ def test_what_a_device_sent_before_it_left_still_counts():
 @pytest.mark.parametrize("order", [(0, 3), (3, 0)])
 @pytest.mark.parametrize("folded", [False, True])
 def test_two_reports_within_the_gap_are_too_soon_in_any_order(order, folded):
-    crowd = Crowd.of(1)  # a gap of 4
-    gate = crowd.gate(*range(6), close=crowd.manifest.epoch + 1000)
+    senders = Senders.of(1)  # a gap of 4
+    gate = senders.gate(*range(6), close=senders.manifest.epoch + 1000)
     for t in range(6):
-        gate._rounds[t].row = crowd.row(t, close=crowd.manifest.epoch + 1000)
+        gate._rounds[t].row = senders.row(t, close=senders.manifest.epoch + 1000)
     first, second = order
     at = 5.5
-    assert judged(gate, crowd, crowd.report(0, first), at=at) == ["accepted"]
+    assert judged(gate, senders, senders.report(0, first), at=at) == ["accepted"]
     if folded and first < second:
         gate.forget_round(first)
-    assert judged(gate, crowd, crowd.report(0, second), at=at) == ["too soon"]
+    assert judged(gate, senders, senders.report(0, second), at=at) == ["too soon"]
     if first == 0:
-        assert judged(gate, crowd, crowd.report(0, 4), at=at) == ["accepted"]
+        assert judged(gate, senders, senders.report(0, 4), at=at) == ["accepted"]
 
 
 def test_marks_of_rounds_folded_before_a_restart_keep_the_gap():
-    crowd = Crowd.of(3)
-    gate = crowd.gate(0)
-    judged(gate, crowd, crowd.report(0, 0), crowd.report(2, 0))
+    senders = Senders.of(3)
+    gate = senders.gate(0)
+    judged(gate, senders, senders.report(0, 0), senders.report(2, 0))
     marks = gate.taken(0).marks
     assert keys_of_marks(marks).tolist() == [0, 2]
-    again = crowd.gate(3, 4)
+    again = senders.gate(3, 4)
     again.restore_marks(0, marks)
     again.restore_marks(1, b"")
-    frames = [crowd.report(key, 3) for key in range(3)]
-    assert judged(again, crowd, *frames, at=3.5) == ["too soon", "accepted", "too soon"]
-    frames = [crowd.report(key, 4) for key in range(3)]
-    assert judged(again, crowd, *frames, at=4.5) == ["accepted", "too soon", "accepted"]
-    assert judged(again, crowd, crowd.report(0, 1), at=3.5) == ["late"]
+    frames = [senders.report(key, 3) for key in range(3)]
+    assert judged(again, senders, *frames, at=3.5) == ["too soon", "accepted", "too soon"]
+    frames = [senders.report(key, 4) for key in range(3)]
+    assert judged(again, senders, *frames, at=4.5) == ["accepted", "too soon", "accepted"]
+    assert judged(again, senders, senders.report(0, 1), at=3.5) == ["late"]
 
 
 @pytest.mark.parametrize("order", [(0, 9), (9, 0)])
 def test_a_report_about_age_rests_for_as_long_as_it_looks_back(order):
     ages = {"strata": ("transition", "older"), "ages": (2, 7), "other_share": 1, "window": 3}
-    crowd = Crowd.of(1, **ages)  # a gap of 4: 4 + 7 - 1 = 10 rounds of rest before
-    gate = crowd.gate(0, 9, 10)
+    senders = Senders.of(1, **ages)  # a gap of 4: 4 + 7 - 1 = 10 rounds of rest before
+    gate = senders.gate(0, 9, 10)
     for t in (0, 9, 10):
-        gate._rounds[t].row = crowd.row(t, close=crowd.manifest.epoch + 10_000)
-    frames = {0: crowd.report(0, 0), 9: crowd.report(0, 9, about="older", threshold=7)}
+        gate._rounds[t].row = senders.row(t, close=senders.manifest.epoch + 10_000)
+    frames = {0: senders.report(0, 0), 9: senders.report(0, 9, about="older", threshold=7)}
     first, second = (frames[t] for t in order)
-    assert judged(gate, crowd, first, at=10) == ["accepted"]
-    assert judged(gate, crowd, second, at=10) == ["too soon"]
+    assert judged(gate, senders, first, at=10) == ["accepted"]
+    assert judged(gate, senders, second, at=10) == ["too soon"]
     if order[0] == 0:
-        older = crowd.report(0, 10, about="older", threshold=7)
-        assert judged(gate, crowd, older, at=10) == ["accepted"]
+        older = senders.report(0, 10, about="older", threshold=7)
+        assert judged(gate, senders, older, at=10) == ["accepted"]
     assert gate.marks_kept == 13
 
 
 def test_where_epsilon_is_divided_every_round_may_be_answered():
-    crowd = Crowd.of(1, division="budget", sampling="self")
-    gate = crowd.gate(0, 1, epsilon=MICRO // 10)
-    assert judged(gate, crowd, crowd.report(0, 0, epsilon=MICRO // 10)) == ["accepted"]
-    assert judged(gate, crowd, crowd.report(0, 1, epsilon=MICRO // 10), at=1) == ["accepted"]
-    assert judged(gate, crowd, crowd.report(0, 1), at=1) == ["bad manifest"], "more than asked"
+    senders = Senders.of(1, division="budget", sampling="self")
+    gate = senders.gate(0, 1, epsilon=MICRO // 10)
+    assert judged(gate, senders, senders.report(0, 0, epsilon=MICRO // 10)) == ["accepted"]
+    assert judged(gate, senders, senders.report(0, 1, epsilon=MICRO // 10), at=1) == ["accepted"]
+    assert judged(gate, senders, senders.report(0, 1), at=1) == ["bad manifest"], "more than asked"
 
 
 def test_who_was_not_asked_is_too_soon_and_still_shares():
-    crowd = Crowd.of(3)
-    gate = crowd.gate(0, drawn=np.array([1], "<u4").tobytes())
-    frames = [crowd.report(key, 0) for key in range(3)]
-    assert judged(gate, crowd, *frames) == ["too soon", "accepted", "too soon"]
-    assert judged(gate, crowd, crowd.heartbeat(0, 0)) == ["accepted"]
-    quiet = crowd.gate(0, portion=0)
-    assert judged(quiet, crowd, *frames) == ["too soon"] * 3
+    senders = Senders.of(3)
+    gate = senders.gate(0, drawn=np.array([1], "<u4").tobytes())
+    frames = [senders.report(key, 0) for key in range(3)]
+    assert judged(gate, senders, *frames) == ["too soon", "accepted", "too soon"]
+    assert judged(gate, senders, senders.heartbeat(0, 0)) == ["accepted"]
+    quiet = senders.gate(0, portion=0)
+    assert judged(quiet, senders, *frames) == ["too soon"] * 3
 
 
 # Presence
@@ -303,11 +303,11 @@ def test_heartbeats_say_what_the_manifest_makes_public(presence, kinds):
     changes = {"strata": ("move", "enter", "quit")} if presence == "flags" else {}
     if presence == "hidden":
         changes = {"size_source": "estimated"}
-    crowd = Crowd.of(3, presence=presence, **changes)
-    gate = crowd.gate(0)
+    senders = Senders.of(3, presence=presence, **changes)
+    gate = senders.gate(0)
     for key, kind in enumerate((ENTERING, MOVING, QUITTING)):
         expected = "accepted" if kind in kinds else "bad manifest"
-        assert judged(gate, crowd, crowd.heartbeat(key, 0, kind)) == [expected]
+        assert judged(gate, senders, senders.heartbeat(key, 0, kind)) == [expected]
     taken = gate.taken(0)
     assert dict(zip(taken.keys.tolist(), taken.kinds.tolist(), strict=True)) == {
         kind: kind for kind in kinds
@@ -315,36 +315,36 @@ def test_heartbeats_say_what_the_manifest_makes_public(presence, kinds):
 
 
 def test_questions_are_kept_apart_and_answers_are_by_ascending_key():
-    crowd = Crowd.of(30, presence="flags", strata=("move", "enter", "quit"))
-    gate = crowd.gate(0)
+    senders = Senders.of(30, presence="flags", strata=("move", "enter", "quit"))
+    gate = senders.gate(0)
     abouts = {key: ("move", "enter", "quit")[key % 3] for key in range(30)}
-    frames = {key: crowd.report(key, 0, about=about) for key, about in abouts.items()}
+    frames = {key: senders.report(key, 0, about=about) for key, about in abouts.items()}
     for some in ([29, 3, 4], list(range(30))):
-        gate.judge([frames[key] for key in some], crowd.now(0.5))
+        gate.judge([frames[key] for key in some], senders.now(0.5))
     taken = gate.taken(0)
     for code, about in enumerate(("move", "enter", "quit"), start=1):
         bits, keys = taken.answers[code]
         assert keys.tolist() == [key for key in range(30) if abouts[key] == about]
         assert [row.tobytes() for row in bits] == [frames[key][36:-16] for key in keys.tolist()]
-    assert judged(gate, crowd, crowd.report(0, 0, about="quit")) == ["conflict"]
+    assert judged(gate, senders, senders.report(0, 0, about="quit")) == ["conflict"]
 
 
 # Batches
 
 
-def naive_one(crowd, frame, heard, now):
+def naive_one(senders, frame, heard, now):
     beat = frame[1] >= 64
-    for key in range(crowd.n):
+    for key in range(senders.n):
         try:
             if beat:
-                found = decode_heartbeat(frame, crowd.secret(key))
+                found = decode_heartbeat(frame, senders.secret(key))
             else:
-                found = decode_report(frame, crowd.secret(key), oracle="oue")
+                found = decode_report(frame, senders.secret(key), oracle="oue")
         except WireError:
             continue
-        if found.device != crowd.device(key) or found.manifest != crowd.campaign.id:
+        if found.device != senders.device(key) or found.manifest != senders.campaign.id:
             return "refused"
-        if not crowd.now(found.t) <= now < crowd.row(found.t).ends:
+        if not senders.now(found.t) <= now < senders.row(found.t).ends:
             return "refused"
         place = (found.t, key, beat)
         if place in heard:
@@ -365,9 +365,9 @@ WISHES = st.tuples(
 )
 
 
-def frame_for(crowd, wish):
+def frame_for(senders, wish):
     key, t, beat, salt, fate, place = wish
-    frame = crowd.heartbeat(key, t) if beat else crowd.report(key, t, salt=salt)
+    frame = senders.heartbeat(key, t) if beat else senders.report(key, t, salt=salt)
     at = place % len(frame)
     if fate == "flipped":
         return frame[:at] + bytes([frame[at] ^ (1 << place % 8)]) + frame[at + 1 :]
@@ -391,14 +391,14 @@ def order_of(frames):
 
 @given(st.lists(WISHES, max_size=30), st.integers(1, 9))
 def test_batches_are_judged_as_a_plain_loop_judges_them(wishes, size):
-    crowd = Crowd.of(4)
-    gate, heard = crowd.gate(0, 1), {}
-    now = crowd.now(1) + 2  # round 0 in its grace, and round 1
-    frames = [frame_for(crowd, wish) for wish in wishes]
+    senders = Senders.of(4)
+    gate, heard = senders.gate(0, 1), {}
+    now = senders.now(1) + 2  # round 0 in its grace, and round 1
+    frames = [frame_for(senders, wish) for wish in wishes]
     final = {"accepted", "duplicate", "conflict", "too soon"}
     for first in range(0, len(frames), size):
         some = frames[first : first + size]
-        expected = {i: naive_one(crowd, some[i], heard, now) for i in order_of(some)}
+        expected = {i: naive_one(senders, some[i], heard, now) for i in order_of(some)}
         found = gate.judge_batch(join_frames(some), now).statuses
         simply = [status if status in final else "refused" for status in found]
         assert simply == [expected[i] for i in range(len(some))]
@@ -410,46 +410,46 @@ def test_batches_are_judged_as_a_plain_loop_judges_them(wishes, size):
 
 
 def test_a_body_that_is_no_batch_is_refused_and_changes_nothing():
-    crowd = Crowd.of(2)
-    gate = crowd.gate(0)
-    body = join_frames([crowd.report(0, 0), crowd.report(1, 0)])
+    senders = Senders.of(2)
+    gate = senders.gate(0)
+    body = join_frames([senders.report(0, 0), senders.report(1, 0)])
     for wrong in (body[:-1], body + b"\0", b"\0\0" * 40, body + b"\0\0", b"\xff\xff" + body):
         with pytest.raises(WireError):
-            gate.judge_batch(wrong, crowd.now(0.5))
+            gate.judge_batch(wrong, senders.now(0.5))
     assert gate.taken(0).answers == {}
-    assert gate.judge_batch(b"", crowd.now(0.5)).statuses == []
-    assert gate.judge_batch(body, crowd.now(0.5)).statuses == ["accepted"] * 2
+    assert gate.judge_batch(b"", senders.now(0.5)).statuses == []
+    assert gate.judge_batch(body, senders.now(0.5)).statuses == ["accepted"] * 2
 
 
 def test_a_batch_of_more_than_ten_thousand_frames_is_refused():
-    crowd = Crowd.of(1)
-    body = join_frames([crowd.report(0, 0)]) * 10_001
+    senders = Senders.of(1)
+    body = join_frames([senders.report(0, 0)]) * 10_001
     with pytest.raises(WireError, match="10,000"):
-        crowd.gate(0).judge_batch(body, crowd.now(0.5))
+        senders.gate(0).judge_batch(body, senders.now(0.5))
 
 
 def test_what_was_written_brings_back_the_same_round():
-    crowd = Crowd.of(40, presence="flags", strata=("move", "enter", "quit"))
-    gate, again, blobs = crowd.gate(0), crowd.gate(0), []
+    senders = Senders.of(40, presence="flags", strata=("move", "enter", "quit"))
+    gate, again, blobs = senders.gate(0), senders.gate(0), []
     for first in range(0, 40, 7):
         keys = range(first, min(first + 7, 40))
-        frames = [crowd.report(key, 0, about="enter") for key in keys]
-        frames += [crowd.heartbeat(key, 0, key % 3) for key in keys]
-        blobs += [blob for _, blob in gate.judge(frames, crowd.now(0.5)).blobs]
+        frames = [senders.report(key, 0, about="enter") for key in keys]
+        frames += [senders.heartbeat(key, 0, key % 3) for key in keys]
+        blobs += [blob for _, blob in gate.judge(frames, senders.now(0.5)).blobs]
     joined = [b"".join(blobs[:5]), *blobs[5:], blobs[0]]  # the last was written twice
     again.restore(0, joined)
     one, two = gate.taken(0), again.taken(0)
     assert one.marks == two.marks
     assert (one.keys.tolist(), one.kinds.tolist()) == (two.keys.tolist(), two.kinds.tolist())
     assert one.answers[2][0].tobytes() == two.answers[2][0].tobytes()
-    assert judged(again, crowd, crowd.report(3, 0, about="enter")) == ["duplicate"]
+    assert judged(again, senders, senders.report(3, 0, about="enter")) == ["duplicate"]
     again.restore(0, [])
     assert again.taken(0).answers == {}
 
 
 def test_a_damaged_record_is_one_clear_line():
-    crowd = Crowd.of(1)
-    ((_, blob),) = crowd.gate(0).judge([crowd.report(0, 0)], crowd.now(0.5)).blobs
+    senders = Senders.of(1)
+    ((_, blob),) = senders.gate(0).judge([senders.report(0, 0)], senders.now(0.5)).blobs
     for cut in (3, 20, len(blob) - 1):
         with pytest.raises(StoreError, match="damaged"):
             list(read_chunks(blob[:cut]))
@@ -458,11 +458,11 @@ def test_a_damaged_record_is_one_clear_line():
 
 
 def test_nothing_the_gate_shows_names_a_device_or_a_bit():
-    crowd = Crowd.of(1)
-    gate = crowd.gate(0)
-    report = crowd.report(0, 0)
-    verdicts = gate.judge([report], crowd.now(0.5))
+    senders = Senders.of(1)
+    gate = senders.gate(0)
+    report = senders.report(0, 0)
+    verdicts = gate.judge([report], senders.now(0.5))
     ((_, blob),) = verdicts.blobs
-    assert crowd.device(0) not in blob, "records speak of numbers"
+    assert senders.device(0) not in blob, "records speak of numbers"
     shown = repr(verdicts) + repr(gate.taken(0)) + repr(gate._rounds[0])
     assert repr(report[36:-16])[2:-1] not in shown

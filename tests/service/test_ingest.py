@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 import postgres
-from crowd import Crowd
 from retrasyn.errors import Busy, StoreError, UnknownToken, WireError
 from retrasyn.service import ingest as ingest_module
 from retrasyn.service.ingest import Ingest
 from retrasyn.service.records import read_chunks
 from retrasyn.service.store import FoldedRow, open_store
 from retrasyn.wire.batches import join_frames
+from senders import Senders
 
 HERE = Path(__file__).parent
 
@@ -61,9 +61,9 @@ def brief(monkeypatch):
     monkeypatch.setattr(ingest_module, "FIRST_PAUSE", 0.001)
 
 
-def start(crowd, store, **options):
-    gate = crowd.gate(0)
-    return gate, Ingest(gate, store, clock=lambda: crowd.now(0.5), **options)
+def start(senders, store, **options):
+    gate = senders.gate(0)
+    return gate, Ingest(gate, store, clock=lambda: senders.now(0.5), **options)
 
 
 def counted(store, t=0):
@@ -81,16 +81,16 @@ async def turns(n=5):
 
 
 def test_an_answer_comes_after_the_write(kept):
-    crowd, store = Crowd.of(3), Stubborn(kept)
+    senders, store = Senders.of(3), Stubborn(kept)
 
     async def scene():
-        _, ingest = start(crowd, store)
+        _, ingest = start(senders, store)
         store.open.clear()
-        single = asyncio.create_task(ingest.submit([crowd.report(0, 0)]))
+        single = asyncio.create_task(ingest.submit([senders.report(0, 0)]))
         await turns()
         assert ingest._writing
-        batch = asyncio.create_task(ingest.submit_body(join_frames([crowd.report(1, 0)])))
-        twice = asyncio.create_task(ingest.submit([crowd.report(0, 0), crowd.report(1, 0)]))
+        batch = asyncio.create_task(ingest.submit_body(join_frames([senders.report(1, 0)])))
+        twice = asyncio.create_task(ingest.submit([senders.report(0, 0), senders.report(1, 0)]))
         await turns(20)
         assert not single.done()
         assert not batch.done()
@@ -110,11 +110,11 @@ def test_an_answer_comes_after_the_write(kept):
 
 
 def test_what_comes_while_a_write_is_under_way_is_written_together(kept):
-    crowd, store = Crowd.of(200), Stubborn(kept)
+    senders, store = Senders.of(200), Stubborn(kept)
 
     async def scene():
-        _, ingest = start(crowd, store)
-        frames = [crowd.report(key, 0) for key in range(200)]
+        _, ingest = start(senders, store)
+        frames = [senders.report(key, 0) for key in range(200)]
         found = await asyncio.gather(*(ingest.submit([frame]) for frame in frames))
         assert found == [["accepted"]] * 200
         assert ingest.n_commits == store.n_appends
@@ -126,16 +126,19 @@ def test_what_comes_while_a_write_is_under_way_is_written_together(kept):
 
 
 def test_what_needs_no_write_is_answered_without_one(kept):
-    crowd, store = Crowd.of(1), Stubborn(kept)
+    senders, store = Senders.of(1), Stubborn(kept)
 
     async def scene():
-        _, ingest = start(crowd, store)
+        _, ingest = start(senders, store)
         assert await ingest.submit([]) == []
         assert await ingest.submit_body(b"") == b""
-        assert await ingest.submit([crowd.report(5, 0), b"x"]) == ["unauthenticated", "bad length"]
+        assert await ingest.submit([senders.report(5, 0), b"x"]) == [
+            "unauthenticated",
+            "bad length",
+        ]
         with pytest.raises(WireError):
             await ingest.submit_body(b"\1")
-        empty = [ingest.submit([]), ingest.submit([]), ingest.submit([crowd.report(0, 0)])]
+        empty = [ingest.submit([]), ingest.submit([]), ingest.submit([senders.report(0, 0)])]
         assert await asyncio.gather(*empty) == [[], [], ["accepted"]]
         await ingest.close()
 
@@ -144,12 +147,12 @@ def test_what_needs_no_write_is_answered_without_one(kept):
 
 
 def test_a_surge_is_told_to_come_back_and_no_acknowledged_report_is_lost(kept):
-    crowd, store = Crowd.of(1000), Stubborn(kept)
+    senders, store = Senders.of(1000), Stubborn(kept)
     accepted, busy, waits = set(), set(), set()
 
     async def send(ingest, key):
         try:
-            if await ingest.submit([crowd.report(key, 0)]) == ["accepted"]:
+            if await ingest.submit([senders.report(key, 0)]) == ["accepted"]:
                 accepted.add(key)
         except Busy as fault:
             busy.add(key)
@@ -157,7 +160,7 @@ def test_a_surge_is_told_to_come_back_and_no_acknowledged_report_is_lost(kept):
         assert ingest.n_waiting <= 100
 
     async def scene():
-        _, ingest = start(crowd, store, queue_frames=100)
+        _, ingest = start(senders, store, queue_frames=100)
         store.open.clear()
         surge = asyncio.gather(*(send(ingest, key) for key in range(1000)))
         await turns()
@@ -177,11 +180,11 @@ def test_a_surge_is_told_to_come_back_and_no_acknowledged_report_is_lost(kept):
 
 @pytest.mark.parametrize("durable", [False, True], ids=["not written", "written nevertheless"])
 def test_a_failed_write_is_no_ack_and_what_is_durable_is_found_out(kept, durable):
-    crowd, store = Crowd.of(8), Stubborn(kept)
-    reports = [crowd.report(key, 0) for key in range(8)]
+    senders, store = Senders.of(8), Stubborn(kept)
+    reports = [senders.report(key, 0) for key in range(8)]
 
     async def scene():
-        gate, ingest = start(crowd, store)
+        gate, ingest = start(senders, store)
         assert await ingest.submit(reports[:2]) == ["accepted"] * 2
         store.fault, store.after = StoreError("no room"), durable
         store.open.clear()
@@ -216,10 +219,10 @@ def test_a_failed_write_is_no_ack_and_what_is_durable_is_found_out(kept, durable
 
 
 def test_a_mistake_in_judging_is_no_ack_and_is_undone(kept, monkeypatch, caplog):
-    crowd, store = Crowd.of(4), Stubborn(kept)
+    senders, store = Senders.of(4), Stubborn(kept)
 
     async def scene():
-        gate, ingest = start(crowd, store)
+        gate, ingest = start(senders, store)
         honest = gate.judge
 
         def half_way(frames, now):
@@ -228,10 +231,10 @@ def test_a_mistake_in_judging_is_no_ack_and_is_undone(kept, monkeypatch, caplog)
 
         monkeypatch.setattr(gate, "judge", half_way)
         with pytest.raises(Busy):
-            await ingest.submit([crowd.report(0, 0)])
+            await ingest.submit([senders.report(0, 0)])
         monkeypatch.setattr(gate, "judge", honest)
         await ingest.settle()
-        assert await ingest.submit([crowd.report(0, 0)]) == ["accepted"]
+        assert await ingest.submit([senders.report(0, 0)]) == ["accepted"]
         await ingest.close()
 
     asyncio.run(scene())
@@ -240,16 +243,16 @@ def test_a_mistake_in_judging_is_no_ack_and_is_undone(kept, monkeypatch, caplog)
 
 
 def test_whoever_asked_may_go_and_the_report_counts(kept):
-    crowd, store = Crowd.of(2), Stubborn(kept)
+    senders, store = Senders.of(2), Stubborn(kept)
 
     async def scene():
-        _, ingest = start(crowd, store)
+        _, ingest = start(senders, store)
         store.open.clear()
-        gone = asyncio.create_task(ingest.submit([crowd.report(0, 0)]))
+        gone = asyncio.create_task(ingest.submit([senders.report(0, 0)]))
         await turns()
         gone.cancel()
         store.open.set()
-        assert await ingest.submit([crowd.report(0, 0)]) == ["duplicate"]
+        assert await ingest.submit([senders.report(0, 0)]) == ["duplicate"]
         assert ingest.n_waiting == 0
         await ingest.close()
 
@@ -258,29 +261,29 @@ def test_whoever_asked_may_go_and_the_report_counts(kept):
 
 
 def test_closing_finishes_what_was_taken_in_and_takes_no_more(kept):
-    crowd, store = Crowd.of(2), Stubborn(kept)
+    senders, store = Senders.of(2), Stubborn(kept)
 
     async def scene():
-        _, ingest = start(crowd, store)
-        last = asyncio.create_task(ingest.submit([crowd.report(0, 0)]))
+        _, ingest = start(senders, store)
+        last = asyncio.create_task(ingest.submit([senders.report(0, 0)]))
         await turns(1)
         await ingest.close()
         assert await last == ["accepted"]
         with pytest.raises(Busy, match="stopping"):
-            await ingest.submit([crowd.report(1, 0)])
+            await ingest.submit([senders.report(1, 0)])
 
     asyncio.run(scene())
     assert counted(kept) == {0: 1}
 
 
 def test_closing_does_not_wait_for_a_store_that_never_works_again(kept):
-    crowd, store = Crowd.of(2), Stubborn(kept)
+    senders, store = Senders.of(2), Stubborn(kept)
 
     async def scene():
-        _, ingest = start(crowd, store)
+        _, ingest = start(senders, store)
         store.fault = StoreError("gone")
         with pytest.raises(Busy):
-            await ingest.submit([crowd.report(0, 0)])
+            await ingest.submit([senders.report(0, 0)])
         async with asyncio.timeout(10):
             await ingest.close()
 
@@ -289,7 +292,7 @@ def test_closing_does_not_wait_for_a_store_that_never_works_again(kept):
 
 def test_one_token_enrols_one_device_however_many_ask_at_once(kept):
     async def scene():
-        _, ingest = start(Crowd.of(1), kept)
+        _, ingest = start(Senders.of(1), kept)
         await ingest.run(kept.add_tokens, [b"t" * 32])
         wishes = [
             ingest.run(kept.enrol, [b"t" * 32], [(b"device%10d" % i, bytes(32))]) for i in range(20)
@@ -307,16 +310,16 @@ def test_one_token_enrols_one_device_however_many_ask_at_once(kept):
 # I5: real disks and databases
 
 
-async def fill_and_resume(folder, crowd, fill, empty):
+async def fill_and_resume(folder, senders, fill, empty):
     """Send until no room is left, check, make room, and send what is missing."""
     with contextlib.closing(open_store(folder / "store.db")) as store:
         store.enter(b"campaign")
-        gate, ingest = start(crowd, store)
+        gate, ingest = start(senders, store)
         acked, refused = set(), set()
         fill()
-        for key in range(crowd.n):
+        for key in range(senders.n):
             try:
-                (status,) = await ingest.submit([crowd.report(key, 0)])
+                (status,) = await ingest.submit([senders.report(key, 0)])
             except Busy:
                 refused.add(key)
             else:
@@ -329,10 +332,10 @@ async def fill_and_resume(folder, crowd, fill, empty):
             await ingest.settle()
         assert acked <= set(counted(store)), "an acknowledged report is durable"
         for key in refused:
-            (status,) = await ingest.submit([crowd.report(key, 0)])
+            (status,) = await ingest.submit([senders.report(key, 0)])
             assert status in {"accepted", "duplicate"}
-        assert counted(store) == dict.fromkeys(range(crowd.n), 1)
-        assert gate.taken(0).answers[0][1].tolist() == list(range(crowd.n))
+        assert counted(store) == dict.fromkeys(range(senders.n), 1)
+        assert gate.taken(0).answers[0][1].tolist() == list(range(senders.n))
         gate.close_round(0)
         row = FoldedRow(t=0, body=b"sums", digest=bytes(32))
         await ingest.run(store.fold, row, marks=gate.taken(0).marks, forget_before=0)
@@ -352,14 +355,14 @@ def small_disk(folder):
 
 
 def test_a_full_disk_gives_no_false_ack_and_reports_go_on_when_there_is_room(tmp_path):
-    crowd = Crowd.of(150, side=20)  # reports of half a kilobyte
+    senders = Senders.of(150, side=20)  # reports of half a kilobyte
     with small_disk(tmp_path / "disk") as disk:
         ballast = disk / "ballast"
 
         def fill():
             ballast.write_bytes(bytes(7_800_000))
 
-        asyncio.run(fill_and_resume(disk, crowd, fill, ballast.unlink))
+        asyncio.run(fill_and_resume(disk, senders, fill, ballast.unlink))
 
 
 def limited(folder):
@@ -373,7 +376,7 @@ def limited(folder):
     def empty():
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
 
-    asyncio.run(fill_and_resume(Path(folder), Crowd.of(150, side=20), fill, empty))
+    asyncio.run(fill_and_resume(Path(folder), Senders.of(150, side=20), fill, empty))
 
 
 def test_a_file_that_may_not_grow_gives_no_false_ack(tmp_path):
@@ -385,14 +388,14 @@ def test_a_file_that_may_not_grow_gives_no_false_ack(tmp_path):
 
 
 def test_a_database_that_goes_and_comes_back_gives_no_false_ack():
-    server, crowd = postgres.server(), Crowd.of(60)
+    server, senders = postgres.server(), Senders.of(60)
     store = open_store(server.database())
     store.enter(b"campaign")
     acked, refused = set(), set()
 
     async def send(ingest, key):
         try:
-            (status,) = await ingest.submit([crowd.report(key, 0)])
+            (status,) = await ingest.submit([senders.report(key, 0)])
         except Busy:
             refused.add(key)
         else:
@@ -400,7 +403,7 @@ def test_a_database_that_goes_and_comes_back_gives_no_false_ack():
             acked.add(key)
 
     async def scene():
-        _, ingest = start(crowd, store)
+        _, ingest = start(senders, store)
         stopping = None
         for key in range(60):
             if key == 20:

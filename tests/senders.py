@@ -15,14 +15,14 @@ from retrasyn.wire.frames import body_bytes, n_answers, question_code, question_
 
 
 @dataclass
-class Crowd:
+class Senders:
     """Devices 0 .. n - 1 of a campaign."""
 
     n: int
     campaign: Campaign = field(default_factory=lambda: Campaign(manifest_of()))
 
     @classmethod
-    def of(cls, n: int, **changes: Any) -> Crowd:
+    def of(cls, n: int, **changes: Any) -> Senders:
         return cls(n, Campaign(manifest_of(**changes)))
 
     @property
