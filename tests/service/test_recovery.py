@@ -202,7 +202,9 @@ def test_a_round_that_never_opened_is_stepped_over_the_same_way_again(unbroken, 
     assert released(tmp_path / "one") == released(tmp_path / "other")
     assert service.counters.rounds_missed == gap + 2
     written = [*range(3 + gap), 2 + gap + 3, 2 + gap + 4]
-    assert service.releases.timestamps == written
+    if changes["method"] != "steered-hidden":  # whose estimate may be that nobody is there
+        assert service.releases.timestamps == written
+    assert set(service.releases.timestamps) <= set(written)
 
 
 def test_nobody_reports_too_soon_after_a_restart(tmp_path):
