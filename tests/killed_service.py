@@ -11,12 +11,15 @@ import contextlib
 import os
 import struct
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from retrasyn.errors import Busy
+from retrasyn.messages import Heartbeat, Report
 from retrasyn.service.service import Service
 from retrasyn.service.settings import Settings
+from retrasyn.wire import encode_heartbeat, encode_report
 
 HEAD = struct.Struct("<cI")
 TIME, BATCH, QUIT, READY = b"T", b"B", b"Q", b"R"
@@ -91,8 +94,34 @@ async def live(socket, settings):
             task.add_done_callback(tasks.discard)
 
 
+def rehearse():
+    """Go through a few rounds once, so that what is compiled or imported late is there."""
+
+    async def run(folder):
+        service = Service(settings_of(folder, "sqlite", 0), ToldClock(1.0))
+        await service.start(runs=False)
+        for enrolled in await service.enrol(await service.mint(4)):
+            fields = {"t": 0, "manifest": service.campaign.id, "device": enrolled.device}
+            await service.rounds.tick()
+            await service.ingest.submit(
+                [encode_heartbeat(Heartbeat(kind=1, **fields), enrolled.key)]
+            )
+            bits = bytes(-(-service.campaign.manifest.n_states // 8))
+            fields |= {"question": 0, "n_states": service.campaign.manifest.n_states}
+            report = Report(epsilon=service.campaign.manifest.epsilon, bits=bits, **fields)
+            await service.ingest.submit([encode_report(report, enrolled.key, oracle="oue")])
+        for t in range(1, 5):
+            service.clock.time = 10.0 * t + 6
+            await service.rounds.tick()
+        await service.stop()
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(run(folder))
+
+
 def nursery(socket, folder, store, epoch):
     """Fork a life for every line that is read."""
+    rehearse()
     settings = settings_of(folder, store, epoch)
     for _ in sys.stdin:
         child = os.fork()

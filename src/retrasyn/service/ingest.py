@@ -24,8 +24,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from retrasyn.errors import Busy, RetraSynError, WireError
-from retrasyn.service.gate import Gate, Verdicts
+from retrasyn.service.gate import Gate
 from retrasyn.service.store import Store
+from retrasyn.service.verdicts import Verdicts
 from retrasyn.wire.batches import MAX_FRAMES
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
