@@ -14,6 +14,7 @@ from retrasyn.cli.audit import audit
 from retrasyn.cli.audit_window import audit_window
 from retrasyn.cli.convert import convert
 from retrasyn.cli.demo import demo
+from retrasyn.cli.device import device
 from retrasyn.cli.evaluate import compare, evaluate
 from retrasyn.cli.generate import generate
 from retrasyn.cli.methods import methods
@@ -62,6 +63,7 @@ app.command()(reproduce)
 audit.command(name="window")(audit_window)
 app.add_typer(audit)
 app.add_typer(receipt, name="receipt")
+app.add_typer(device, name="device")
 
 # What typer raises for a wrong flag, whichever copy of click it brings along.
 _UsageError: Any = typer.BadParameter.__base__
