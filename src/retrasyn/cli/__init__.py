@@ -16,6 +16,7 @@ from retrasyn.cli.convert import convert
 from retrasyn.cli.demo import demo
 from retrasyn.cli.device import device
 from retrasyn.cli.evaluate import compare, evaluate
+from retrasyn.cli.gateway import gateway
 from retrasyn.cli.generate import generate
 from retrasyn.cli.methods import methods
 from retrasyn.cli.plan import plan
@@ -60,6 +61,7 @@ app.command()(generate)
 app.command()(demo)
 app.command()(plan)
 app.command()(reproduce)
+app.command()(gateway)
 audit.command(name="window")(audit_window)
 app.add_typer(audit)
 app.add_typer(receipt, name="receipt")
