@@ -16,6 +16,7 @@ from retrasyn.cli.convert import convert
 from retrasyn.cli.demo import demo
 from retrasyn.cli.device import device
 from retrasyn.cli.evaluate import compare, evaluate
+from retrasyn.cli.fleet import fleet
 from retrasyn.cli.gateway import gateway
 from retrasyn.cli.generate import generate
 from retrasyn.cli.methods import methods
@@ -62,6 +63,7 @@ app.command()(demo)
 app.command()(plan)
 app.command()(reproduce)
 app.command()(gateway)
+app.command()(fleet)
 audit.command(name="window")(audit_window)
 app.add_typer(audit)
 app.add_typer(receipt, name="receipt")
