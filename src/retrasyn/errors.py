@@ -13,6 +13,9 @@
     ├── ConsentError       the owner has not agreed to what a campaign promises
     ├── WireError          bytes are not exactly what their encoder makes
     ├── CheckpointError    a checkpoint is missing, damaged, or belongs to another run
+    ├── StoreError         the service's database cannot be read or written; nothing was acked
+    ├── Busy               the service takes no reports right now; the same bytes again, later
+    ├── UnknownToken       an enrolment token was never made, or was used before
     └── MissingExtra       an optional dependency is not installed
 
 Every message names the thing, the value, the rule and the way out. The command line turns any of
@@ -62,6 +65,22 @@ class WireError(RetraSynError):
 
 class CheckpointError(RetraSynError):
     """A checkpoint is missing, damaged, or belongs to another run."""
+
+
+class StoreError(RetraSynError):
+    """The service's database cannot be read or written; nothing was acknowledged."""
+
+
+class Busy(RetraSynError):  # noqa: N818 - named after what happened
+    """The service takes no reports right now; the same bytes may be sent again, later."""
+
+    def __init__(self, reason: str, *, retry_after: float) -> None:
+        super().__init__(f"{reason}; send the same bytes again in {retry_after:g} s")
+        self.retry_after = retry_after
+
+
+class UnknownToken(RetraSynError):  # noqa: N818 - named after what happened
+    """An enrolment token was never made, or was used before; nobody was enrolled."""
 
 
 class MissingExtra(RetraSynError):  # noqa: N818 - named after what happened
