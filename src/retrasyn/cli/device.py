@@ -37,8 +37,8 @@ def enrol(
 
     Example: retrasyn device enrol "http://127.0.0.1:8700/#enrol=TOKEN"
     """
-    owned = open_owned(folder)
-    manifest = owned.enrol(link, agreement(yes=yes))
+    with open_owned(folder) as owned:
+        manifest = owned.enrol(link, agreement(yes=yes))
     print(
         f"enrolled in {manifest.name!r}; silent for the first {manifest.window + 1} rounds, then "
         f"run it with: retrasyn device run --folder {folder}"
@@ -72,21 +72,17 @@ def run(
     from retrasyn.wire.canonical import unseal
     from retrasyn.wire.texts import manifest_id
 
-    owned, clock = open_owned(folder), RealClock()
+    clock = RealClock()
     fixes = _fixes(at, csv, clock)
-    server = Server(owned.identity.server)
-    envelope = server.campaign()
-    if accept:
-        owned.accept(envelope, agreement(yes=True))
-    manifest = owned.agreed_to(envelope)
-    loop = Loop(server, owned.reporter(), manifest, manifest_id(unseal(envelope)[0]), fixes, clock)
-    try:
+    with open_owned(folder) as owned, Server(owned.identity.server) as server:
+        envelope = server.campaign()
+        if accept:
+            owned.accept(envelope, agreement(yes=True))
+        manifest = owned.agreed_to(envelope)
+        id_ = manifest_id(unseal(envelope)[0])
+        loop = Loop(server, owned.reporter(), manifest, id_, fixes, clock)
         for told in loop.run(rounds):
             print(told, flush=True)
-    finally:
-        clock.stopped.set()
-        server.close()
-        owned.close()
 
 
 @device.command()
@@ -94,8 +90,8 @@ def status(folder: Folder = _FOLDER) -> None:
     """Show the campaign, what is left of quarantine, and what was spent."""
     from retrasyn.messages import MICRO
 
-    owned = open_owned(folder)
-    who, seen = owned.status()
+    with open_owned(folder) as owned:
+        who, seen = owned.status()
     if who is None:
         left = f"its ledger stays for another {seen.rounds_left} rounds"
         print(f"this device has left; {left if seen.rounds_left else 'its ledger is removed now'}")
@@ -112,12 +108,8 @@ def accept(folder: Folder = _FOLDER, yes: Yes = False) -> None:
     """Show what the campaign promises now, and agree to it; a change means quarantine."""
     from retrasyn.client.http import Server
 
-    owned = open_owned(folder)
-    server = Server(owned.identity.server)
-    try:
+    with open_owned(folder) as owned, Server(owned.identity.server) as server:
         manifest = owned.accept(server.campaign(), agreement(yes=yes))
-    finally:
-        server.close()
     print(f"agreed to {manifest.name!r}; retrasyn device status shows what is left of quarantine")
 
 
@@ -130,15 +122,15 @@ def leave(folder: Folder = _FOLDER) -> None:
     """
     from retrasyn.client.identity import read_identity
 
-    owned = open_owned(folder)
     if read_identity(folder) is None:
         status(folder)
         return
-    known = owned.leave()
+    with open_owned(folder) as owned:
+        known = owned.leave()
+        _, seen = owned.status()
     print(
         "the curator has forgotten this device" if known else "the curator did not know it any more"
     )
-    _, seen = owned.status()
     print(f"its ledger stays for {seen.rounds_left} rounds; then retrasyn device status removes it")
 
 

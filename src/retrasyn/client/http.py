@@ -6,7 +6,7 @@ import ipaddress
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from retrasyn.errors import MissingExtra, ServerError
@@ -51,6 +51,12 @@ class Server:
     def __post_init__(self) -> None:
         self.url = check_url(self.url)
         self._client = _open_client(self.url)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Let all connections go."""

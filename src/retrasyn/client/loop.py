@@ -6,8 +6,9 @@ All that protects its owner stands in `retrasyn.device`; here are only clocks, w
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass, field
+from itertools import pairwise
 
 from retrasyn.client.clock import Clock
 from retrasyn.client.fixes import Fixes
@@ -25,6 +26,8 @@ from retrasyn.randomness.entropy import Words, system_bytes
 log = logging.getLogger(__name__)
 _MOMENT = 200  # milliseconds before closing by which a report is made
 Decision = Drawn | Answer | Refusal
+Step = Callable[["_Part", int], None]
+"""Does one thing in a round, and must be done with it by an instant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,21 @@ class Told:
 
     def __str__(self) -> str:
         return f"round {self.t}: {self.words}"
+
+
+@dataclass(slots=True)
+class _Part:
+    """What a device does in one round."""
+
+    opened: Opened
+    decision: Decision
+    _: KW_ONLY
+    sharing: bool
+    settled: bool = False  # whether the heartbeat needs no further care
+    told: Told = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.told = Told(self.opened.t, "")
 
 
 @dataclass(slots=True)
@@ -76,31 +94,42 @@ class Loop:
 
     def _take_part(self, opened: Opened, *, sharing: bool) -> Told | None:
         """Do what is due in a round, at instants none of which depends on a place."""
-        t, now = opened.t, self.clock.now()
+        now = self.clock.now()
         if sharing:  # presence; the place comes later
-            self._tracker.observe(t, None, boot=now.boot)
+            self._tracker.observe(opened.t, None, boot=now.boot)
         else:
-            self._tracker.stop(t, boot=now.boot)
-        decision = self._decide(opened)
-        span = max(opened.close - now.wall, 1)
-        sample_at = max(self._rounds.opening(t) + self.manifest.period * 500, now.wall)
-        if isinstance(decision, Drawn):
-            sample_at = max(min(decision.send_at, opened.close - min(_MOMENT, span // 4)), now.wall)
-        elif isinstance(decision, Answer):
-            sample_at = now.wall
-        beat_at = now.wall + draw_word(self.words) % max(span * 3 // 4, 1)
-        told = Told(t, decision.reason if isinstance(decision, Refusal) else "")
-        settled = False
-        if beat_at < sample_at:
-            if not self.clock.wait_until(beat_at):
+            self._tracker.stop(opened.t, boot=now.boot)
+        part = _Part(opened, self._decide(opened), sharing=sharing)
+        due = self._due(part, now.wall)
+        for (instant, step), (following, _) in pairwise([*due, (opened.close, self._beat)]):
+            if not self.clock.wait_until(instant):
                 return None
-            settled = self._beat(opened, until=sample_at)
-        if not self.clock.wait_until(sample_at):
-            return None
-        told = self._sample(opened, decision, sharing=sharing) or told
-        if not settled and self.clock.wait_until(min(beat_at, opened.close)):
-            self._beat(opened, until=opened.close)
-        return told
+            step(part, following)
+        if not part.settled:
+            self._beat(part, opened.close)
+        return part.told
+
+    def _due(self, part: _Part, now: int) -> list[tuple[int, Step]]:
+        """Return what is to be done when.
+
+        The place is read in the middle of the round, or at the drawn instant if that is before.
+        So two readings never lie further apart than rounds do and half a period, and a ledger that
+        counts uptime in whole rounds, to the nearest, agrees with one that counts rounds.
+        """
+        close, span = part.opened.close, max(part.opened.close - now, 1)
+        middle = self._rounds.opening(part.opened.t) + self.manifest.period * 500
+        send_at = now
+        if isinstance(part.decision, Drawn):
+            send_at = min(part.decision.send_at, close - min(_MOMENT, span // 4))
+        drawn = isinstance(part.decision, Drawn)
+        sample_at = max(min(middle, send_at) if drawn else middle, now)
+        beat_at = now + draw_word(self.words) % max(span * 3 // 4, 1)
+        steps: list[tuple[int, Step]] = [
+            (sample_at, self._sample),
+            (max(send_at, sample_at) if drawn else now, self._report),
+            (beat_at, self._beat),
+        ]
+        return sorted(steps, key=lambda step: step[0])
 
     def _decide(self, opened: Opened) -> Decision:
         """Draw; a round of another campaign than the pinned one may end everything."""
@@ -113,31 +142,33 @@ class Loop:
             return Refusal(7, f"nobody says whether it is for this device: {fault}")
         return self.reporter.draw(opened.envelope, self.clock.now(), self._tracker)
 
-    def _sample(self, opened: Opened, decision: Decision, *, sharing: bool) -> Told | None:
-        """Read the place, once; report it if the round is ours."""
-        t, now = opened.t, self.clock.now()
-        if sharing:
+    def _sample(self, part: _Part, _until: int) -> None:
+        """Read the place, once; make the report if the round is ours."""
+        now = self.clock.now()
+        if part.sharing:
             fix = self.fixes.at(now.wall, period=self.manifest.period)
-            self._tracker.observe(t, fix, boot=now.boot)
-        if isinstance(decision, Refusal):
-            return None
-        answer: Answer | Refusal
-        if isinstance(decision, Answer):
-            answer = decision
-        else:
-            answer = self.reporter.report(opened.envelope, now, self._tracker)
-        if isinstance(answer, Refusal):
-            return Told(t, answer.reason)
-        fate = self._send(f"report of round {t}", answer.frame, self._hear, until=opened.close)
-        return Told(t, f"reported, {fate.status or 'nobody answered'}", sent=True)
+            self._tracker.observe(part.opened.t, fix, boot=now.boot)
+        if isinstance(part.decision, Drawn):
+            part.decision = self.reporter.report(part.opened.envelope, now, self._tracker)
 
-    def _beat(self, opened: Opened, *, until: int) -> bool:
-        """Say that this device shares, where that is counted; tell whether it is settled."""
-        t, kind = opened.t, self._tracker.kind(opened.t)
+    def _report(self, part: _Part, _until: int) -> None:
+        """Send what was made, now or before a restart, and say what became of it."""
+        t = part.opened.t
+        if isinstance(part.decision, Refusal):
+            part.told = Told(t, part.decision.reason)
+        elif isinstance(part.decision, Answer):
+            what, close = f"report of round {t}", part.opened.close
+            fate = self._send(what, part.decision.frame, self._hear, until=close)
+            part.told = Told(t, f"reported, {fate.status or 'nobody answered'}", sent=True)
+
+    def _beat(self, part: _Part, until: int) -> None:
+        """Say that this device shares, where that is counted."""
+        t, kind = part.opened.t, self._tracker.kind(part.opened.t)
         frame = heartbeat_of(self.manifest, self.id, self.reporter, kind=kind, t=t)
-        if frame is None:
-            return True
-        return self._send(f"heartbeat of round {t}", frame, None, until=until).reaction != "resend"
+        fate = None
+        if frame is not None:
+            fate = self._send(f"heartbeat of round {t}", frame, None, until=until)
+        part.settled = fate is None or fate.reaction != "resend"
 
     def _send(self, what: str, frame: bytes, hear: Hear | None, *, until: int) -> Fate:
         fate = send(self.server, frame, hear, self.clock, until=until, what=what)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from retrasyn.client.http import Server
 from retrasyn.client.identity import (
@@ -58,6 +59,12 @@ class Owned:
         who = self.identity
         return Reporter(who.device, who.key, self.store, self.verify)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Let the ledger go."""
         if self._store is not None:
@@ -73,15 +80,12 @@ class Owned:
                 "leave) or name another with --folder"
             )
         self.store.load()  # an unreadable ledger is found before the token is used up
-        server = Server(url)
-        try:
+        with Server(url) as server:
             envelope = server.campaign()
             manifest = read_campaign(envelope, self.verify)
             if not agree(manifest):
                 raise ConsentError("you did not agree, so nothing was sent and nothing is kept")
             (enrolled,) = server.enrol([token])
-        finally:
-            server.close()
         write_identity(self.folder, Identity(url, enrolled.device, enrolled.key))
         return self.reporter().pin(envelope, read_clocks())
 
@@ -125,11 +129,8 @@ class Owned:
     def leave(self) -> bool:
         """Have the curator forget this device; tell whether it still knew it."""
         who, text = self.identity, self.pinned()
-        server = Server(who.server)
-        try:
+        with Server(who.server) as server:
             known = server.leave(who.device, who.leave_tag(manifest_id(text)))
-        finally:
-            server.close()
         # Its window counts from now: only when it has passed may the ledger be forgotten.
         self.reporter().quarantine("the owner left", read_clocks())
         (self.folder / FILE).unlink()

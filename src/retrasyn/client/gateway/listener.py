@@ -26,6 +26,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     timeout: ClassVar[int] = _SECONDS  # of any single read
     protocol_version = "HTTP/1.1"
+    wbufsize = 1 << 16  # headers and body in one packet
     server_version = "retrasyn"
     sys_version = ""
     server: Listener

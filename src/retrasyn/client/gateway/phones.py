@@ -72,7 +72,8 @@ class Phones:
             raise LedgerError(f"phone {name!r} has an identity already; leave its link out")
         number = len(self.phones) + 1
         phone = Phone(number, Owned(self.folder / f"phone-{number}"))
-        phone.owned.enrol(rest, agree)
+        with phone.owned:
+            phone.owned.enrol(rest, agree)
         phone.remember(name)
         self.phones.append(phone)
 
