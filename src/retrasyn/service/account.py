@@ -12,7 +12,7 @@ import numpy.typing as npt
 from retrasyn.messages import MICRO, Flags, Release
 from retrasyn.privacy.receipt import Holds, Receipt, Rounds
 from retrasyn.service.campaign import Campaign
-from retrasyn.service.folding import FoldedRound
+from retrasyn.service.folded import FoldedRound
 from retrasyn.service.presence import Presence
 from retrasyn.simulation.recorded import Folded, Recorded
 from retrasyn.simulation.sealed import pack_replay, unpack_replay

@@ -44,8 +44,7 @@ class Campaign:
     def open(cls, settings: Settings, vault: Vault, now: float) -> Campaign:
         """Go on with the campaign in the folder if its settings are still the same, or begin."""
         wanted = settings.campaign
-        path = vault.folder / "campaign.json"
-        kept = _read(path)
+        kept = _read(vault)
         same = kept is not None and _binding(kept) == _binding(wanted)
         if same and kept is not None and wanted.epoch in ("next", kept.epoch):
             return cls.of(wanted.model_copy(update={"epoch": kept.epoch}), vault)
@@ -57,9 +56,12 @@ class Campaign:
                     'campaign another name, or set epoch = "next"'
                 )
             _log.warning("campaign changed manifest=%s", campaign.id.hex())
-        text = campaign.settings.model_dump_json(indent=2)
-        write_durably(path, text.encode() + b"\n", private=True)
         return campaign
+
+    def keep(self, vault: Vault) -> None:
+        """Write down what the next start has to go on with."""
+        text = self.settings.model_dump_json(indent=2)
+        write_durably(_place(vault), text.encode() + b"\n", private=True)
 
     @classmethod
     def of(cls, settings: CampaignSettings, vault: Vault) -> Campaign:
@@ -85,7 +87,7 @@ class Campaign:
     @staticmethod
     def kept(vault: Vault) -> Campaign | None:
         """Return the campaign that was run last in a folder."""
-        settings = _read(vault.folder / "campaign.json")
+        settings = _read(vault)
         return None if settings is None else Campaign.of(settings, vault)
 
     def sign(self, kind: str, text: bytes) -> bytes:
@@ -144,8 +146,13 @@ def _dated(wanted: CampaignSettings, kept: CampaignSettings | None, now: float) 
     return wanted.model_copy(update={"epoch": epoch})
 
 
-def _read(path: Path) -> CampaignSettings | None:
+def _place(vault: Vault) -> Path:
+    return vault.folder / "campaign.json"
+
+
+def _read(vault: Vault) -> CampaignSettings | None:
     """Return the settings of the campaign in a folder, if there is one."""
+    path = _place(vault)
     if not path.exists():
         return None
     try:

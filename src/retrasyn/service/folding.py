@@ -1,64 +1,78 @@
-"""From single reports to sums: what remains of a round, and its one form as bytes."""
+"""From single reports to sums."""
 
 from __future__ import annotations
-
-import hashlib
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from retrasyn.errors import StoreError, WireError
-from retrasyn.messages import Aggregate, Flags, Manifest, Question
+from retrasyn.messages import Manifest, Question
 from retrasyn.oracles.base import Oracle
 from retrasyn.oracles.binary import BinaryResponse
 from retrasyn.oracles.choice import named_oracle
 from retrasyn.poisoning import inspect
-from retrasyn.service.gate import Taken
+from retrasyn.privacy.division import Ledger
+from retrasyn.privacy.ledger import UserLedger
+from retrasyn.service.account import Account
+from retrasyn.service.folded import FoldedRound
 from retrasyn.service.presence import Heard
+from retrasyn.service.store import RoundRow
+from retrasyn.service.taking import Taken
 from retrasyn.simulation.recorded import Answers, Folded
-from retrasyn.wire.canonical import read_canonical, write_canonical
-from retrasyn.wire.frames import n_answers, question_code, question_of
+from retrasyn.wire.frames import n_answers, question_of
 
-_LENGTH_BYTES = 4
-_NUMBER = np.dtype("<u4")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoldedRound:
-    """A folded round with what a restart needs besides."""
-
-    folded: Folded
-    n_ever: int  # devices that ever enrolled
-    changes: Heard  # heartbeats that changed who is here, where that is public
-    alarms: tuple[str, ...]  # tests on the reports that were alarmed
-
-    def digest(self, ages: tuple[int, ...]) -> bytes:
-        """Return the SHA-256 of the sums."""
-        total = hashlib.sha256()
-        for code, answers in by_code(self.folded, ages):
-            total.update(bytes([code]))
-            total.update(answers.aggregate.n.to_bytes(4, "little"))
-            total.update(answers.aggregate.counts.astype(_NUMBER).tobytes())
-        return total.digest()
+Reports = dict[Question, tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]]
+"""Bits [n, bytes] and keys [n] by question."""
 
 
-def by_code(folded: Folded, ages: tuple[int, ...]) -> list[tuple[int, Answers]]:
-    """Return the answers of a round by ascending question code."""
-    coded = [(question_code(question, ages), found) for question, found in folded.answers.items()]
-    return sorted(coded, key=lambda pair: pair[0])
+def fold(
+    row: RoundRow, taken: Taken, account: Account, *, n_enrolled: int, n_ever: int
+) -> tuple[FoldedRound, int]:
+    """Return what remains of a round, and how many reports the curator's ledger refuses.
+
+    The gate refuses them, too, when they come; this is the second look.
+    """
+    manifest, curator = account.campaign.manifest, account.recorded.curator
+    heard, flags, changes = Heard(taken.keys, taken.kinds), None, Heard.nothing()
+    if manifest.presence == "flags":
+        flags, changes = account.presence.flags(row.t, heard), account.presence.changes(heard)
+    size = 0 if manifest.presence == "hidden" else heard.n_here
+    if manifest.presence == "flags" and curator.reading.size_target == "active-and-quitting":
+        size += heard.n_quitting
+    reports, n_dropped = _rested(row, taken, manifest, curator.state.ledger)
+    folded = Folded(
+        t=row.t,
+        epsilon=row.epsilon,
+        size=size,
+        n_enrolled=n_enrolled,
+        answers=_add_up(reports, manifest, row.epsilon),
+        flags=flags,
+    )
+    alarms = _look_for_poison(reports, manifest, row.epsilon, curator.state.memory.released)
+    return FoldedRound(folded=folded, n_ever=n_ever, changes=changes, alarms=alarms), n_dropped
 
 
-def add_up(taken: Taken, manifest: Manifest, epsilon: int) -> dict[Question, Answers]:
-    """Add the reports on each question up."""
-    answers: dict[Question, Answers] = {}
+def _rested(row: RoundRow, taken: Taken, manifest: Manifest, ledger: Ledger) -> tuple[Reports, int]:
+    """Return the reports of those who may report by the curator's own ledger."""
+    reports: Reports = {}
+    n_dropped = 0
     for code, (bits, keys) in sorted(taken.answers.items()):
         question = question_of(code, manifest.ages)
+        may = np.full(len(keys), row.epsilon > 0)
+        if isinstance(ledger, UserLedger):
+            may &= ledger.available(row.t, keys, question.lookback)
+        n_dropped += int(np.count_nonzero(~may))
+        if may.any():
+            reports[question] = np.ascontiguousarray(bits[may]), keys[may].astype(np.int64)
+    return reports, n_dropped
+
+
+def _add_up(reports: Reports, manifest: Manifest, epsilon: int) -> dict[Question, Answers]:
+    """Add the reports on each question up."""
+    answers: dict[Question, Answers] = {}
+    for question, (bits, keys) in reports.items():
         n = n_answers(question, manifest)
-        if len(keys):
-            total = _oracle(question, manifest, epsilon, n).aggregate(bits, n_states=n)
-            answers[question] = Answers(aggregate=total, keys=keys.astype(np.int64))
+        total = _oracle(question, manifest, epsilon, n).aggregate(bits, n_states=n)
+        answers[question] = Answers(aggregate=total, keys=keys)
     return answers
 
 
@@ -66,102 +80,19 @@ def _oracle(question: Question, manifest: Manifest, epsilon: int, n: int) -> Ora
     return BinaryResponse(epsilon) if question.binary else named_oracle(manifest.oracle, epsilon, n)
 
 
-def look_for_poison(
-    taken: Taken,
+def _look_for_poison(
+    reports: Reports,
     manifest: Manifest,
     epsilon: int,
     expected: npt.NDArray[np.float64] | None,
 ) -> tuple[str, ...]:
     """Name the tests that honest reports would hardly have failed; unary reports only."""
-    if manifest.oracle != "oue":
-        return ()
     found: list[str] = []
-    for code, (bits, keys) in sorted(taken.answers.items()):
-        question = question_of(code, manifest.ages)
-        if question.binary or not len(keys):
+    for question, (bits, _) in reports.items():
+        if question.binary or manifest.oracle != "oue":
             continue
         n = n_answers(question, manifest)
         plausible = expected if question.about == "transition" else None
-        if plausible is not None and plausible.shape != (n,):
-            plausible = None
-        inspection = inspect(np.ascontiguousarray(bits), n, epsilon=epsilon, expected=plausible)
+        inspection = inspect(bits, n, epsilon=epsilon, expected=plausible)
         found += [f"{question.about}/{alarm.test}" for alarm in inspection.alarms]
     return tuple(found)
-
-
-def to_bytes(round_: FoldedRound, manifest: Manifest) -> bytes:
-    """Write a folded round in its one form: a header in canonical JSON, then plain numbers."""
-    folded, flags = round_.folded, round_.folded.flags
-    answers = by_code(folded, manifest.ages)
-    header: dict[str, Any] = {
-        "t": folded.t,
-        "epsilon": folded.epsilon,
-        "size": folded.size,
-        "n_enrolled": folded.n_enrolled,
-        "n_ever": round_.n_ever,
-        "answers": [[code, found.aggregate.n] for code, found in answers],
-        "entering": -1 if flags is None else flags.n_entering,
-        "quitting": -1 if flags is None else flags.ages_of_quitters.size,
-        "changes": round_.changes.keys.size,
-        "alarms": list(round_.alarms),
-    }
-    columns: list[npt.NDArray[Any]] = []
-    for _, found in answers:
-        columns += [found.aggregate.counts, found.keys]
-    if flags is not None:
-        columns.append(flags.ages_of_quitters)
-    columns += [round_.changes.keys, round_.changes.kinds]
-    text = write_canonical(header)
-    numbers = b"".join(column.astype(_NUMBER).tobytes() for column in columns)
-    return len(text).to_bytes(_LENGTH_BYTES, "little") + text + numbers
-
-
-def from_bytes(body: bytes, manifest: Manifest) -> FoldedRound:
-    """Read a folded round from exactly what `to_bytes` writes."""
-    try:
-        return _read(body, manifest)
-    except (WireError, ValueError, KeyError, TypeError):
-        raise StoreError(
-            "a folded round in the store is damaged; put the store back from a copy"
-        ) from None
-
-
-def _read(body: bytes, manifest: Manifest) -> FoldedRound:
-    length = int.from_bytes(body[:_LENGTH_BYTES], "little")
-    text = body[_LENGTH_BYTES : _LENGTH_BYTES + length]
-    header = read_canonical(text, "a folded round")
-    numbers = np.frombuffer(body, _NUMBER, offset=_LENGTH_BYTES + length).astype(np.int64)
-    place = 0
-
-    def take(n: int) -> npt.NDArray[np.int64]:
-        nonlocal place
-        place += n
-        if n < 0 or place > numbers.size:
-            raise ValueError
-        return numbers[place - n : place]
-
-    answers: dict[Question, Answers] = {}
-    for code, n in header["answers"]:
-        question = question_of(code, manifest.ages)
-        counts = take(n_answers(question, manifest))
-        answers[question] = Answers(aggregate=Aggregate(counts=counts, n=n), keys=take(n))
-    flags = None
-    if header["entering"] >= 0:
-        ages = take(header["quitting"])
-        flags = Flags(n_entering=header["entering"], ages_of_quitters=ages)
-    changes = Heard(take(header["changes"]), take(header["changes"]).astype(np.uint8))
-    if place != numbers.size:
-        raise ValueError
-    return FoldedRound(
-        folded=Folded(
-            t=header["t"],
-            epsilon=header["epsilon"],
-            size=header["size"],
-            n_enrolled=header["n_enrolled"],
-            answers=answers,
-            flags=flags,
-        ),
-        n_ever=header["n_ever"],
-        changes=changes,
-        alarms=tuple(header["alarms"]),
-    )

@@ -21,8 +21,8 @@ from retrasyn.data.trajectories import Trajectories
 from retrasyn.data.writing_files import write
 from retrasyn.errors import InputError, OutputError
 from retrasyn.messages import Release
+from retrasyn.privacy.receipt import Receipt
 from retrasyn.receipts.files import describe, receipt_place
-from retrasyn.service.account import Account
 from retrasyn.service.campaign import Campaign
 from retrasyn.service.durable import make_durable, write_durably
 
@@ -54,7 +54,7 @@ class Releases:
         """Return where release t is, or would be."""
         return self.folder / f"{t:010d}.parquet"
 
-    def write(self, release: Release, account: Account) -> None:
+    def write(self, release: Release, receipt: Receipt) -> None:
         """Write a release, durable when this returns; what is whole already stays as it is.
 
         The Parquet file comes last: where it is, the others are, too.
@@ -62,7 +62,6 @@ class Releases:
         path = self.path(release.t)
         if not path.exists():
             points = _trajectories(release, self._clock)
-            receipt = account.receipt(release)
 
             def bind(finished: Path) -> None:
                 make_durable(finished)

@@ -2,44 +2,137 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import asyncio
+import contextlib
+import logging
 from typing import Any
 
+import numpy as np
+
+from retrasyn.errors import SettingError
+from retrasyn.messages import MICRO
+from retrasyn.privacy.receipt import state_guarantee
+from retrasyn.service.asking import keys_in
+from retrasyn.service.campaign import Campaign
 from retrasyn.service.clock import Clock, SystemClock
+from retrasyn.service.counters import Counters
+from retrasyn.service.devices import Devices, Enrolled
+from retrasyn.service.feed import Feed
+from retrasyn.service.gate import Gate
+from retrasyn.service.ingest import Ingest
+from retrasyn.service.machine import Machine
+from retrasyn.service.releases import Releases
+from retrasyn.service.rounds import Rounds
 from retrasyn.service.settings import Settings
+from retrasyn.service.store import Store, open_store
+from retrasyn.service.vault import Vault
+from retrasyn.wire.frames import DEVICE_BYTES
 
-
-@dataclass(frozen=True, slots=True)
-class Enrolled:
-    """What a device is told once: who it is, and the key of its tags."""
-
-    device: bytes = field(repr=False)  # id, 16 bytes
-    key: bytes = field(repr=False)  # 32 bytes
+__all__ = ["Enrolled", "Service"]
+_log = logging.getLogger(__name__)
 
 
 class Service:
-    """Everything behind the web server. All methods belong to one event loop."""
+    """Everything behind the web server. All methods belong to one event loop.
 
-    campaign: Any  # Campaign: manifest, text, id, envelope, plan
-    store: Any
-    gate: Any
-    ingest: Any
-    rounds: Any
-    releases: Any
-    feed: Any
-    counters: Any
+    `start` sets `campaign`, `store`, `gate`, `ingest`, `rounds`, `releases`, `feed` and `devices`.
+    """
+
+    campaign: Campaign
+    store: Store
+    gate: Gate
+    ingest: Ingest
+    devices: Devices
+    rounds: Rounds
+    releases: Releases
+    feed: Feed
 
     def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
         self.settings = settings
-        self.clock = clock or SystemClock()
+        self.clock: Clock = clock or SystemClock()
+        self.counters = Counters()
+        self.operator_token = ""
+        self._vault: Vault | None = None
+        self._machine: Machine | None = None
+        self._running: asyncio.Task[None] | None = None
 
-    async def start(self) -> None:
-        """Open the folder and the store, recover, and let rounds run."""
-        raise NotImplementedError
+    async def start(self, *, runs: bool = True) -> None:
+        """Open the folder and the store, recover, and let the rounds run.
+
+        With `runs=False` nothing happens by itself: `rounds.tick` does what is due.
+        """
+        folder = self.settings.server.folder
+        self._vault = Vault.open(folder)
+        try:
+            self.operator_token = self._vault.operator_token(
+                self.settings.server.operator_token_file
+            )
+            before = Campaign.kept(self._vault)
+            now = self.clock.now()
+            campaign = Campaign.open(self.settings, self._vault, now)
+            where = self.settings.server.store
+            path = str(folder / "service.sqlite") if where == "sqlite" else where
+            self.store = await asyncio.to_thread(open_store, path)
+            if before is not None and before.id != campaign.id:
+                await self._finish(before)
+            campaign.keep(self._vault)
+            self._take(await self._recover(campaign))
+            self._check_clock(now)
+        except BaseException:
+            await self.stop()
+            raise
+        _log.info("campaign opened manifest=%s", campaign.id.hex())
+        if runs:
+            self._running = asyncio.create_task(self.rounds.run())
+
+    async def _recover(self, campaign: Campaign) -> Machine:
+        return await Machine.recover(
+            campaign,
+            self.store,
+            folder=self.settings.server.folder,
+            limits=self.settings.limits,
+            counters=self.counters,
+            clock=self.clock,
+        )
+
+    async def _finish(self, campaign: Campaign) -> None:
+        """Fold and release what a campaign has taken in before another one replaces it."""
+        machine = await self._recover(campaign)
+        await machine.rounds.closing.fold_rest()
+        await machine.stop()
+
+    def _take(self, machine: Machine) -> None:
+        self._machine, self.campaign = machine, machine.campaign
+        self.gate, self.ingest, self.devices = machine.gate, machine.ingest, machine.devices
+        self.rounds, self.releases, self.feed = machine.rounds, machine.releases, machine.feed
+
+    def _check_clock(self, now: float) -> None:
+        """Refuse a clock that shows a time before rounds that were opened."""
+        newest = self.rounds.calendar.newest
+        if newest is not None and now < self.campaign.opening_of(newest):
+            early = self.campaign.opening_of(newest) - now
+            raise SettingError(
+                f"the clock is {early:.0f} s before the opening of round {newest}, which was "
+                "opened already; set the clock"
+            )
 
     async def stop(self) -> None:
         """Stop asking, save a snapshot, close the store and leave the folder."""
-        raise NotImplementedError
+        if self._running is not None:
+            self._running.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._running
+            self._running = None
+        machine, self._machine = self._machine, None
+        try:
+            if machine is not None:
+                await machine.stop()
+            if hasattr(self, "store"):
+                await asyncio.to_thread(self.store.close)
+        finally:
+            if self._vault is not None:
+                self._vault.close()
+                self._vault = None
 
     @property
     def ready(self) -> bool:
@@ -48,45 +141,110 @@ class Service:
 
     @property
     def reason(self) -> str:
-        """Why the service is not ready; empty if it is."""
-        raise NotImplementedError
+        """Why the service is not ready, in words for anybody; empty if it is."""
+        if self._machine is None:
+            return "the service is not running"
+        if not self.ingest.healthy:
+            return "reports cannot be written"
+        if self.rounds.troubles:
+            return f"the service cannot {' or '.join(sorted(self.rounds.troubles))} rounds"
+        return ""
+
+    # Rounds
 
     def current_round(self) -> bytes | None:
         """Return the signed round that is open, if one is."""
-        raise NotImplementedError
+        row = self.rounds.calendar.current(self.clock.now())
+        return None if row is None else row.envelope
 
     def seconds_to_next_round(self) -> float:
         """Return how long it is until a round opens, for Retry-After."""
-        raise NotImplementedError
+        now = self.clock.now()
+        return max(self.rounds.calendar.next_opening(now) - now, 0.0)
 
     def round_envelope(self, t: int) -> bytes | None:
-        """Return a signed round, as long as it is remembered."""
-        raise NotImplementedError
+        """Return one of the latest signed rounds."""
+        row = self.rounds.calendar.row(t)
+        return None if row is None else row.envelope
 
     def asked(self, t: int, ids: bytes) -> bytes:
         """Return one byte per device id, 16 bytes each: 1 if round t is meant for it."""
-        raise NotImplementedError
+        row = self.rounds.calendar.row(t)
+        n = len(ids) // DEVICE_BYTES
+        keys = [
+            self.devices.key_of(ids[place * DEVICE_BYTES : (place + 1) * DEVICE_BYTES])
+            for place in range(n)
+        ]
+        known = np.array([-1 if key is None else key for key in keys], np.int64)
+        meant = known >= 0
+        if row is None or not row.portion:
+            meant[:] = False
+        elif row.drawn is not None:
+            meant &= np.isin(known, keys_in(row.drawn))
+        return bytes(meant.astype(np.uint8))
+
+    # Devices
 
     async def mint(self, n: int) -> list[str]:
         """Make single-use enrolment tokens."""
-        raise NotImplementedError
+        return await self.devices.mint(n)
 
     async def enrol(self, tokens: list[str]) -> list[Enrolled]:
-        """Use tokens up, one device each; all of them or none (UnknownToken)."""
-        raise NotImplementedError
+        """Use tokens up, one device each; all of them or none (`UnknownToken`)."""
+        return await self.devices.enrol(tokens)
 
     async def leave(self, device: bytes, tag: bytes) -> bool:
         """Forget a device that asks for it with its own tag; False if the tag is wrong."""
-        raise NotImplementedError
+        return await self.devices.leave(device, tag)
 
     async def revoke(self, device: bytes) -> bool:
         """Forget a device; False if there is none of that id."""
-        raise NotImplementedError
+        return await self.devices.revoke(device)
+
+    # Status
 
     def status(self) -> dict[str, Any]:
         """Return what anybody may know."""
-        raise NotImplementedError
+        manifest, now = self.campaign.manifest, self.clock.now()
+        row = self.rounds.calendar.current(now)
+        newest = self.releases.newest
+        return {
+            "campaign": manifest.name,
+            "manifest": self.campaign.id.hex(),
+            "method": self.campaign.plan.method.name,
+            "guarantee": state_guarantee(
+                private=True,
+                epsilon=manifest.epsilon / MICRO,
+                window=manifest.window,
+                unit=manifest.unit,
+                ledger="user",
+                presence=manifest.presence,
+            ),
+            "epsilon": manifest.epsilon / MICRO,
+            "window": manifest.window,
+            "unit": manifest.unit,
+            "presence": manifest.presence,
+            "period": manifest.period,
+            "epoch": manifest.epoch,
+            "box": list(self.campaign.grid.box),
+            "grid": manifest.side,
+            "round": None if row is None else row.t,
+            "next_round_in": self.seconds_to_next_round(),
+            "n_reports": self.rounds.closing.account.recorded.curator.state.n_reports,
+            "n_releases": len(self.releases.timestamps),
+            "newest_release": newest,
+            "ready": self.ready,
+            "reason": self.reason,
+        }
 
     def operator_status(self) -> dict[str, Any]:
         """Return what the operator may know besides."""
-        raise NotImplementedError
+        return {
+            **self.status(),
+            "n_enrolled": self.devices.n,
+            "n_ever_enrolled": self.devices.n_ever,
+            "n_waiting_rounds": len(self.rounds.calendar.waiting),
+            "n_waiting_frames": self.ingest.n_waiting,
+            "troubles": dict(self.rounds.troubles),
+            "counters": self.counters.to_dict(),
+        }

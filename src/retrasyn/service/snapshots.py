@@ -45,7 +45,10 @@ class Snapshots:
             path.unlink(missing_ok=True)
 
     def load(self, campaign: Campaign, *, until: int) -> Account:
-        """Return the newest state that is whole and not ahead of the store; else a fresh one."""
+        """Return the newest state that is whole and not ahead of the store; else a fresh one.
+
+        The store has folded rounds up to `until`; one put back from a copy may have fewer.
+        """
         for path in self._newest_first():
             account = Account(campaign)
             try:
@@ -57,7 +60,7 @@ class Snapshots:
             except (CheckpointError, KeyError, ValueError, IndexError):
                 _log.warning("snapshot damaged file=%s", path.name)
                 continue
-            if fits and account.t is not None and account.t <= until:
+            if fits and account.last is not None and account.last <= until:
                 return account
             _log.warning("snapshot passed over file=%s", path.name)
         return Account(campaign)
