@@ -23,6 +23,7 @@ from retrasyn.cli.methods import methods
 from retrasyn.cli.plan import plan
 from retrasyn.cli.receipt import receipt
 from retrasyn.cli.reproduce import reproduce
+from retrasyn.cli.serve import serve, token
 from retrasyn.cli.stream import stream
 from retrasyn.cli.synthesize import synthesize
 from retrasyn.cli.validate import validate
@@ -64,6 +65,8 @@ app.command()(plan)
 app.command()(reproduce)
 app.command()(gateway)
 app.command()(fleet)
+app.command()(serve)
+app.command()(token)
 audit.command(name="window")(audit_window)
 app.add_typer(audit)
 app.add_typer(receipt, name="receipt")

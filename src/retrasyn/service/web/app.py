@@ -24,51 +24,52 @@ from retrasyn.service.web import (
     releases,
 )
 from retrasyn.service.web.bodies import Gone, read_body
+from retrasyn.service.web.bridge import Bridge, scope_of
 from retrasyn.service.web.counts import Counts
+from retrasyn.service.web.deadlines import Deadlines
 from retrasyn.service.web.metrics import Metrics
 from retrasyn.service.web.openapi import document
 from retrasyn.service.web.problems import Problem
 from retrasyn.service.web.rates import Rates
-from retrasyn.service.web.replies import SECURITY, Message, Receive, Reply, Scope, Send
+from retrasyn.service.web.replies import Protocol, Reply, Scope
 from retrasyn.service.web.reports import Reports
 
 if TYPE_CHECKING:
     from retrasyn.service.service import Service
 
 log = logging.getLogger(__name__)
-Short = Callable[[Scope, Receive], Awaitable[Reply]]
+Short = Callable[[Scope, Protocol], Awaitable[Reply]]
 STORE_PAUSE = 5  # seconds after which to try again while the store does not work
 
 
 class Web:
-    """An ASGI application around a service that has been started."""
+    """An RSGI application around a service that has been started."""
 
     def __init__(self, service: Service, *, operator_token: str) -> None:
         limits = service.settings.limits
         self.counts, self.stopping = Counts(), asyncio.Event()
         self.metrics = Metrics(service, self.counts)
-        self._max_body, self._seconds = limits.max_body, limits.body_seconds
+        self._max_body, self._deadline = limits.max_body, Deadlines(limits.body_seconds)
         self._rates = Rates(limits.rate_per_second, limits.burst)
-        reports = Reports(service, self.counts)
+        reports = Reports(service, self.counts, self._deadline)
         self._short: dict[str, Short] = {
             "/v1/reports": reports.one,
             "/v1/reports/batch": reports.many,
         }
         self._routes = _framework(self, service, operator_token)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __rsgi__(self, scope: Scope, protocol: Protocol) -> None:
         """Answer one request."""
-        path = scope["path"]
-        short = self._short.get(path)
+        short = self._short.get(scope.path)
         try:
-            wait = self._rates.wait((scope.get("client") or ("",))[0])
+            wait = self._rates.wait(scope.client.rpartition(":")[0])
             if wait:
                 raise Problem(429, retry_after=wait)  # noqa: TRY301 - a refusal like any other
             if short is None:
-                await self._long(scope, receive, send)
+                await self._long(scope, protocol)
                 return
             began = perf_counter()
-            reply = await _posted(short, scope, receive)
+            reply = await _posted(short, scope, protocol)
             self.metrics.ack_seconds.observe(perf_counter() - began)
         except Problem as problem:
             reply = problem.reply()
@@ -77,41 +78,26 @@ class Web:
         except Exception:
             log.exception("request failed")
             reply = Problem(500).reply()
-        self.counts.requests[path if short else "other", reply.status] += 1
-        await reply.send(send)
+        self.counts.requests[scope.path if short else "other", reply.status] += 1
+        reply.send(protocol)
 
-    async def _long(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _long(self, scope: Scope, protocol: Protocol) -> None:
         """Let the framework answer, once the whole body is there."""
-        body = await read_body(scope, receive, limit=self._max_body, seconds=self._seconds)
-        given = False
-
-        async def replay() -> Message:
-            nonlocal given
-            if given:
-                return await receive()
-            given = True
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                named = {name for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *(line for line in SECURITY if line[0] not in named),
-                ]
-                route = getattr(scope.get("route"), "path", "other")
-                self.counts.requests[route, message["status"]] += 1
-            await send(message)
-
-        await self._routes(scope, replay, guarded)
+        body = await read_body(scope, protocol, limit=self._max_body, deadline=self._deadline)
+        bridge, told = Bridge(protocol, body), scope_of(scope)
+        try:
+            await self._routes(told, bridge.receive, bridge.send)
+        finally:
+            route = getattr(told.get("route"), "path", "other")
+            self.counts.requests[route, bridge.status] += 1
 
 
-async def _posted(short: Short, scope: Scope, receive: Receive) -> Reply:
+async def _posted(short: Short, scope: Scope, protocol: Protocol) -> Reply:
     """Take the short way, which knows one method only."""
-    if scope["method"] != "POST":
+    if scope.method != "POST":
         refused = Problem(405).reply()
-        return Reply(405, refused.body, refused.content_type, ((b"allow", b"POST"),))
-    return await short(scope, receive)
+        return Reply(405, refused.body, refused.content_type, (("allow", "POST"),))
+    return await short(scope, protocol)
 
 
 def _framework(web: Web, service: Service, operator_token: str) -> FastAPI:
@@ -137,8 +123,8 @@ def _framework(web: Web, service: Service, operator_token: str) -> FastAPI:
 
 def _response(problem: Problem, headers: dict[str, str] | None = None) -> Response:
     reply = problem.reply()
-    said = {name.decode(): value.decode() for name, value in reply.headers}
-    return Response(reply.body, reply.status, (headers or {}) | said, media_type=reply.content_type)
+    said = (headers or {}) | dict(reply.headers)
+    return Response(reply.body, reply.status, said, media_type=reply.content_type)
 
 
 async def _refused(_: Request, problem: Any) -> Response:

@@ -5,39 +5,39 @@ A body that says it is too long is refused unread; one that turns out to be, a c
 
 from __future__ import annotations
 
-import asyncio
-
+from retrasyn.service.web.deadlines import Deadlines
 from retrasyn.service.web.problems import Problem
-from retrasyn.service.web.replies import Receive, Scope
+from retrasyn.service.web.replies import Protocol, Scope
 
 
 class Gone(Exception):  # noqa: N818 - named after what happened
     """Whoever asked has hung up: nobody waits for an answer."""
 
 
-async def read_body(scope: Scope, receive: Receive, *, limit: int, seconds: float) -> bytes:
+async def read_body(scope: Scope, protocol: Protocol, *, limit: int, deadline: Deadlines) -> bytes:
     """Return the whole body of a request."""
-    for name, value in scope["headers"]:
-        if name == b"content-length" and (not value.isdigit() or int(value) > limit):
-            raise Problem(413)
+    headers = scope.headers
+    said = headers.get("content-length")
+    if said is None and headers.get("transfer-encoding") is None:
+        return b""
+    if said is not None and (not said.isdecimal() or int(said) > limit):
+        raise Problem(413)
     try:
-        async with asyncio.timeout(seconds):
-            return await _read(receive, limit)
+        # The server holds a body to the length it says; one that says none is counted here.
+        body: bytes = await deadline.wait(protocol() if said else _pieces(protocol, limit))
     except TimeoutError:
         raise Problem(408) from None
+    except (OSError, RuntimeError):  # what granian raises when the connection is lost
+        raise Gone from None
+    return body
 
 
-async def _read(receive: Receive, limit: int) -> bytes:
+async def _pieces(protocol: Protocol, limit: int) -> bytes:
     parts: list[bytes] = []
     room = limit
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Gone
-        part: bytes = message.get("body", b"")
+    async for part in protocol:
         room -= len(part)
         if room < 0:
             raise Problem(413)
-        parts.append(part)
-        if not message.get("more_body"):
-            return parts[0] if len(parts) == 1 else b"".join(parts)
+        parts.append(bytes(part))
+    return b"".join(parts)

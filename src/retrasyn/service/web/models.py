@@ -35,11 +35,12 @@ class Summary(_Exact):
     """What was released at one timestamp, in numbers."""
 
     t: int = Field(description="The timestamp.")
+    time: str = Field(description="When its round opened, ISO 8601.")
     n_points: int = Field(description="Synthetic points.")
     n_born: int = Field(description="Synthetic streams that began.")
     n_ended: int = Field(description="Synthetic streams that ended.")
     n_reports: int = Field(description="Reports that were counted.")
-    epsilon_t: float = Field(description="What each reporter spent.")
+    epsilon: float = Field(description="What each reporter spent.")
 
 
 class Release(Summary):

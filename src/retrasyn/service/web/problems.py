@@ -35,7 +35,7 @@ class Problem(Exception):  # noqa: N818 - it becomes an answer
         """Return the refusal as an answer."""
         headers = []
         if self.retry_after is not None:
-            headers.append((b"retry-after", b"%d" % max(1, -int(-self.retry_after // 1))))
+            headers.append(("retry-after", str(max(1, -int(-self.retry_after // 1)))))
         return Reply(self.status, body_of(self.status, self.detail), CONTENT_TYPE, tuple(headers))
 
 

@@ -15,13 +15,14 @@ from retrasyn.errors import Busy, WireError
 from retrasyn.messages import Ack
 from retrasyn.service.web.bodies import read_body
 from retrasyn.service.web.problems import Problem
-from retrasyn.service.web.replies import Receive, Reply, Scope
+from retrasyn.service.web.replies import Protocol, Reply, Scope
 from retrasyn.wire.frames import encode_ack, report_digest
 from retrasyn.wire.heartbeats import is_heartbeat
 
 if TYPE_CHECKING:
     from retrasyn.service.service import Service
     from retrasyn.service.web.counts import Counts
+    from retrasyn.service.web.deadlines import Deadlines
 
 MAX_FRAME = 1 << 16
 _REPORT_T, _HEARTBEAT_T = 4, 2  # where the timestamp stands in a frame
@@ -31,16 +32,15 @@ _T = struct.Struct("<I")
 class Reports:
     """Answers the two addresses that devices use all the time."""
 
-    def __init__(self, service: Service, counts: Counts) -> None:
-        limits = service.settings.limits
+    def __init__(self, service: Service, counts: Counts, deadline: Deadlines) -> None:
         self._service, self._counts = service, counts
-        self._max_body, self._seconds = limits.max_body, limits.body_seconds
+        self._max_body, self._deadline = service.settings.limits.max_body, deadline
         self._manifest = service.campaign.id
 
-    async def one(self, scope: Scope, receive: Receive) -> Reply:
+    async def one(self, scope: Scope, protocol: Protocol) -> Reply:
         """Take one frame; the answer is its acknowledgement."""
         limit = min(MAX_FRAME, self._max_body)
-        frame = await read_body(scope, receive, limit=limit, seconds=self._seconds)
+        frame = await read_body(scope, protocol, limit=limit, deadline=self._deadline)
         try:
             (status,) = await self._service.ingest.submit([frame])
         except Busy as busy:
@@ -48,9 +48,9 @@ class Reports:
         self._counts.count_frame(status)
         return Reply(HTTP_STATUS[status], self._ack(status, frame))
 
-    async def many(self, scope: Scope, receive: Receive) -> Reply:
+    async def many(self, scope: Scope, protocol: Protocol) -> Reply:
         """Take a batch; the answer has the number of a status for each frame."""
-        body = await read_body(scope, receive, limit=self._max_body, seconds=self._seconds)
+        body = await read_body(scope, protocol, limit=self._max_body, deadline=self._deadline)
         try:
             statuses = await self._service.ingest.submit_body(body)
         except WireError as error:

@@ -17,7 +17,6 @@ from typing import Any
 
 from retrasyn.errors import MissingExtra, SettingError
 from retrasyn.service.settings import ServerSettings
-from retrasyn.service.web.replies import Application
 
 try:
     from granian.constants import HTTPModes, Interfaces
@@ -51,14 +50,14 @@ class Server:
         named = f"[{host}]" if ":" in host else host
         return f"{'https' if self._settings.tls_certificate else 'http'}://{named}:{self.port}"
 
-    async def start(self, app: Application) -> None:
+    async def start(self, app: Any) -> None:
         """Take requests from now on."""
         raise_file_limit()
         self._inner = _OnSocket(
             app,
             address=self._settings.host,
             port=self.port,
-            interface=Interfaces.ASGINL,
+            interface=Interfaces.RSGI,
             http=HTTPModes.http1,
             http1_settings=HTTP1Settings(
                 header_read_timeout=round(self._header_seconds * 1000),
