@@ -36,6 +36,7 @@ class Phone:
     owned: Owned = field(repr=False)
     name: str = field(default="", repr=False)
     latest: Latest = field(default_factory=Latest, repr=False)
+    server: Server | None = field(default=None, repr=False)
     loop: Loop | None = field(default=None, repr=False)
     fault: RetraSynError | None = None
     thread: threading.Thread | None = field(default=None, repr=False)
@@ -80,15 +81,7 @@ class Phones:
     def start(self, agree: Agree | None) -> None:
         """Follow the rounds of every phone that has a name; without consent nothing starts."""
         for phone in self.phones:
-            server = Server(phone.owned.identity.server)
-            envelope = server.campaign()
-            if agree is not None:
-                phone.owned.accept(envelope, agree)
-            manifest = phone.owned.agreed_to(envelope)
-            id_ = manifest_id(unseal(envelope)[0])
-            reporter = phone.owned.reporter()
-            phone.owned.close()  # the thread that follows the rounds opens the ledger again
-            phone.loop = Loop(server, reporter, manifest, id_, phone.latest, self.clock)
+            phone.loop = self._loop(phone, agree)
         for phone in self.phones:
             if phone.name:
                 self._follow(phone)
@@ -122,8 +115,18 @@ class Phones:
         for phone in self.phones:
             if phone.thread is not None:
                 phone.thread.join()
-            if phone.loop is not None:
-                phone.loop.server.close()
+            if phone.server is not None:
+                phone.server.close()
+
+    def _loop(self, phone: Phone, agree: Agree | None) -> Loop:
+        """Return what will follow the rounds of a phone, if its owner agreed to them."""
+        with phone.owned as owned:  # the thread that follows the rounds opens the ledger again
+            server = phone.server = Server(owned.identity.server)
+            envelope = server.campaign()
+            if agree is not None:
+                owned.accept(envelope, agree)
+            manifest, id_ = owned.agreed_to(envelope), manifest_id(unseal(envelope)[0])
+            return Loop(server, owned.reporter(), manifest, id_, phone.latest, self.clock)
 
     def _follow(self, phone: Phone) -> None:
         if phone.loop is not None:
