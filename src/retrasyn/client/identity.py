@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from retrasyn.client.http import check_url
-from retrasyn.errors import InputError, LedgerError
+from retrasyn.errors import InputError, LedgerError, ServerError
 from retrasyn.wire.frames import DEVICE_BYTES, MIN_KEY_BYTES, tag_of
 
 FILE = "identity.json"
@@ -59,7 +59,7 @@ def read_identity(folder: Path) -> Identity | None:
         raise LedgerError(
             f"{path} cannot be read ({fault.strerror}); make it readable or name another --folder"
         ) from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError, ServerError):
         raise _damaged(path) from None
     if len(identity.device) != DEVICE_BYTES or len(identity.key) < MIN_KEY_BYTES:
         raise _damaged(path)
