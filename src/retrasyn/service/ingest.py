@@ -31,7 +31,6 @@ from retrasyn.wire.batches import MAX_FRAMES
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 """Seconds between two tries while the store fails."""
 RETRY_AFTER = 1.0
-_SINGLES = 1000  # frames that are judged together when they came one by one
 _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
@@ -61,11 +60,13 @@ class Ingest:
         self.gate, self.store, self.clock, self.queue_frames = gate, store, clock, queue_frames
         self.n_commits = 0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._arrived: deque[_Submission] = deque()
+        self._batches: deque[_Submission] = deque()
+        self._singles: list[_Submission] = []
         self._judged: list[_Submission] = []
         self._writing: list[_Submission] = []
         self._n_waiting = 0
         self._scheduled = False
+        self._size = 0  # bytes of the last write: one that works again has room for as many
         self._mending: asyncio.Task[None] | None = None
         self._quiet: list[asyncio.Future[None]] = []
         self._closed = False
@@ -96,7 +97,7 @@ class Ingest:
 
     async def settle(self) -> None:
         """Wait until all that was judged is durable; while the store fails, until it works."""
-        while self._arrived or self._judged or self._writing or self._mending is not None:
+        while self._mending is not None or self._in_hand():
             quiet: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._quiet.append(quiet)
             await quiet
@@ -123,12 +124,15 @@ class Ingest:
             raise Busy(f"{self._n_waiting:,} reports are waiting", retry_after=RETRY_AFTER)
         loop = asyncio.get_running_loop()
         submission = _Submission(loop.create_future(), n, frames, body)
-        self._arrived.append(submission)
+        (self._singles if body is None else self._batches).append(submission)
         self._n_waiting += n
+        self._schedule()
+        return await submission.answer
+
+    def _schedule(self) -> None:
         if not self._scheduled:
             self._scheduled = True
-            loop.call_soon(self._pump)
-        return await submission.answer
+            asyncio.get_running_loop().call_soon(self._pump)
 
     def _pump(self) -> None:
         """Judge what arrived, and write what was judged unless a write is under way."""
@@ -137,43 +141,42 @@ class Ingest:
             self._refuse()
             return
         try:
-            self._judge_arrived()
+            self._judge_a_batch()
+            if not self._writing:
+                self._judge_singles()
         except Exception as fault:  # noqa: BLE001 - what was marked half-way must not be believed
             self._break(fault)
             return
         if self._judged and not self._writing:
             self._write()
+        if self._batches:
+            self._schedule()
         self._tell_quiet()
 
-    def _judge_arrived(self) -> None:
-        """Judge batches one by one, and single frames together."""
-        singles: list[_Submission] = []
-        now = self.clock()
-        while self._arrived:
-            submission = self._arrived.popleft()
-            self._judged.append(submission)
-            if submission.body is None:
-                singles.append(submission)
-                continue
-            try:
-                submission.verdicts = self.gate.judge_batch(submission.body, now)
-            except WireError as fault:
-                self._judged.pop()
-                self._answer(submission, fault)
-        for first in range(0, len(singles), _SINGLES):
-            self._judge_together(singles[first : first + _SINGLES], now)
+    def _judge_a_batch(self) -> None:
+        """Judge one batch, then let others have the loop."""
+        if not self._batches:
+            return
+        submission = self._batches.popleft()
+        self._judged.append(submission)
+        try:
+            submission.verdicts = self.gate.judge_batch(submission.body or b"", self.clock())
+        except WireError as fault:
+            self._judged.pop()
+            self._answer(submission, fault)
 
-    def _judge_together(self, singles: list[_Submission], now: float) -> None:
-        frames = [frame for submission in singles for frame in submission.frames]
-        found = self.gate.judge(frames, now)
+    def _judge_singles(self) -> None:
+        """Judge together what came one by one while the last group was being written."""
+        if not self._singles:
+            return
+        singles, self._singles = self._singles, []
+        self._judged += singles
+        found = self.gate.judge([f for one in singles for f in one.frames], self.clock())
         place = 0
-        for submission in singles:
-            codes = found.codes[place : place + submission.n]
-            submission.verdicts = Verdicts(codes=codes, blobs=())
-            place += submission.n
-        if singles:
-            codes = singles[0].verdicts.codes if singles[0].verdicts else found.codes
-            singles[0].verdicts = Verdicts(codes=codes, blobs=found.blobs)
+        for one in singles:
+            codes = found.codes[place : place + one.n]
+            one.verdicts = Verdicts(codes=codes, blobs=found.blobs if one is singles[0] else ())
+            place += one.n
 
     def _write(self) -> None:
         """Hand what was judged to the writer thread: one blob for each round."""
@@ -187,6 +190,7 @@ class Ingest:
             return
         self.n_commits += 1
         blobs = [(t, b"".join(parts)) for t, parts in by_round.items()]
+        self._size = sum(len(blob) for _, blob in blobs)
         loop = asyncio.get_running_loop()
         done = loop.run_in_executor(self._thread, self.store.append, blobs)
         done.add_done_callback(lambda future: self._written(future.exception()))
@@ -210,9 +214,9 @@ class Ingest:
 
     def _refuse(self) -> None:
         """Answer busy to everybody in hand: what is durable of theirs is unknown."""
-        group = [*self._judged, *self._arrived]
-        self._judged.clear()
-        self._arrived.clear()
+        group = [*self._judged, *self._batches, *self._singles]
+        self._judged, self._singles = [], []
+        self._batches.clear()
         for submission in group:
             fault = Busy("reports cannot be written at the moment", retry_after=RETRY_AFTER)
             self._answer(submission, fault)
@@ -222,7 +226,7 @@ class Ingest:
         pause = FIRST_PAUSE
         while True:
             try:
-                await self.run(self.store.probe)
+                await self.run(self.store.probe, self._size)
                 kept = {t: await self.run(self.store.frames, t) for t in self.gate.unfolded()}
                 break
             except Exception as fault:  # noqa: BLE001 - whatever it is, nothing may be acknowledged
@@ -244,8 +248,11 @@ class Ingest:
         elif found is not None:
             submission.answer.set_exception(found)
 
+    def _in_hand(self) -> bool:
+        return bool(self._judged or self._writing or self._batches or self._singles)
+
     def _tell_quiet(self) -> None:
-        if self._judged or self._writing or self._arrived:
+        if self._in_hand():
             return
         waiting, self._quiet = self._quiet, []
         for quiet in waiting:

@@ -48,8 +48,8 @@ class Store(Protocol):
         """Let go of the file or the connection."""
         ...  # pragma: no cover - a protocol has no body
 
-    def probe(self) -> None:
-        """Write something durably, to see whether that works."""
+    def probe(self, size: int = 0) -> None:
+        """Write so many bytes durably, to see whether that works, and let them go."""
         ...  # pragma: no cover - a protocol has no body
 
     def enter(self, campaign: bytes) -> None:

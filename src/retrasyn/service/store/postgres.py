@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ class PostgresEngine:
     bytes_type: str = "BYTEA"
     _connection: psycopg.Connection[Row] | None = field(default=None, repr=False)
     _within: bool = False  # in a transaction: a lost connection has lost its statements
+    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)  # whoever calls
 
     @property
     def place(self) -> str:
@@ -41,8 +43,9 @@ class PostgresEngine:
         """Run one statement."""
         psycopg = _library()
         try:
-            cursor = self._connected().execute(statement.replace("?", "%b"), values)
-            return cursor.fetchall() if cursor.description else []
+            with self._lock:
+                cursor = self._connected().execute(statement.replace("?", "%b"), values)
+                return cursor.fetchall() if cursor.description else []
         except psycopg.Error as fault:
             if not isinstance(fault, psycopg.errors.IntegrityError):
                 self.close()
@@ -51,16 +54,17 @@ class PostgresEngine:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Run what is within as one transaction."""
-        self.execute("BEGIN")
-        self._within = True
-        try:
-            yield
-            self.execute("COMMIT")
-        except BaseException:
-            self._undo()
-            raise
-        finally:
-            self._within = False
+        with self._lock:
+            self.execute("BEGIN")
+            self._within = True
+            try:
+                yield
+                self.execute("COMMIT")
+            except BaseException:
+                self._undo()
+                raise
+            finally:
+                self._within = False
 
     def tidy(self, table: str) -> None:
         """Write the short table of frames anew, so that deleted bits leave with the old file."""
@@ -68,10 +72,10 @@ class PostgresEngine:
 
     def close(self) -> None:
         """Let the connection go."""
-        if self._connection is not None:
-            with suppress(Exception):  # it may be broken in any way
-                self._connection.close()
-        self._connection = None
+        with self._lock, suppress(Exception):  # it may be broken in any way
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
 
     def _connected(self) -> psycopg.Connection[Row]:
         if self._connection is not None:

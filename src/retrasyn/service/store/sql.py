@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -31,20 +30,19 @@ class SQLStore:
         """Let go of the file or the connection."""
         self.engine.close()
 
-    def probe(self) -> None:
-        """Write something durably."""
-        self.put("probe", str(time.time_ns()).encode())
+    def probe(self, size: int = 0) -> None:
+        """Write something durably, and let it go."""
+        self.put("probe", bytes(size))
+        self.put("probe", b"")
 
     def enter(self, campaign: bytes) -> None:
         """Speak of the rounds of this campaign; raw frames of any other are deleted."""
         with self.engine.transaction():
-            self.engine.execute(
-                "INSERT INTO campaigns (number, id) SELECT COUNT(*), ? FROM campaigns "
-                "WHERE NOT EXISTS (SELECT 1 FROM campaigns WHERE id = ?)",
-                (campaign, campaign),
-            )
-            rows = self.engine.execute("SELECT number FROM campaigns WHERE id = ?", (campaign,))
-            number = int(rows[0][0])
+            rows = self.engine.execute("SELECT number, id FROM campaigns ORDER BY number")
+            known = {bytes(name): int(number) for number, name in rows}
+            number = known.get(campaign, len(known))
+            if campaign not in known:
+                self._insert("campaigns", "number, id", [(number, campaign)])
             self.engine.execute("DELETE FROM frames WHERE campaign <> ?", (number,))
             newest = self.engine.execute("SELECT COALESCE(MAX(number), -1) FROM frames")
         self._campaign, self._number = number, int(newest[0][0]) + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ class SQLiteEngine:
     path: Path
     bytes_type: str = "BLOB"
     _connection: sqlite3.Connection | None = field(default=None, repr=False)
+    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)  # whoever calls
 
     @property
     def place(self) -> str:
@@ -38,20 +40,22 @@ class SQLiteEngine:
     def execute(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """Run one statement."""
         try:
-            return self._connected().execute(statement, values).fetchall()
+            with self._lock:
+                return self._connected().execute(statement, values).fetchall()
         except (sqlite3.Error, OSError) as fault:
             raise self._broken(fault) from None
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Run what is within as one transaction."""
-        self.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self.execute("COMMIT")
-        except BaseException:
-            self._undo()
-            raise
+        with self._lock:
+            self.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.execute("COMMIT")
+            except BaseException:
+                self._undo()
+                raise
 
     def tidy(self, table: str) -> None:
         """Move the log into the file and cut it to nothing: deleted bits leave it, too."""
@@ -61,10 +65,10 @@ class SQLiteEngine:
 
     def close(self) -> None:
         """Let the file go."""
-        if self._connection is not None:
-            with suppress(sqlite3.Error):
-                self._connection.close()
-        self._connection = None
+        with self._lock, suppress(sqlite3.Error):
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
