@@ -7,6 +7,7 @@ spent.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -59,7 +60,8 @@ def decide(
     """Decide about round t; `pending` are the rounds that were opened and not folded."""
     if manifest.sampling == "phase":
         return Asked(epsilon=manifest.epsilon, portion=EVERYBODY)
-    ask = _first_ask(curator, t, size=size, n_enrolled=enrolled.size)
+    first_t = min([t, *(row.t for row in pending)])
+    ask = _first_ask(curator, t, first_t=first_t, size=size, n_enrolled=enrolled.size)
     if ask is None:
         return NOTHING
     ledger = curator.state.ledger
@@ -71,9 +73,11 @@ def decide(
     return Asked(epsilon=manifest.epsilon, portion=portion) if portion else NOTHING
 
 
-def _first_ask(curator: Curator, t: int, *, size: int, n_enrolled: int) -> Ask | None:
+def _first_ask(curator: Curator, t: int, *, first_t: int, size: int, n_enrolled: int) -> Ask | None:
     """Return what the mechanism would ask for now; its memory is left as it is."""
     view = curator.view(t, size=size, n_enrolled=n_enrolled)
+    if curator.state.first_t is None:  # the first rounds are open, and none is folded
+        view = dataclasses.replace(view, first_t=first_t)
     return next(curator.method.mechanism.dialogue(view), None)
 
 

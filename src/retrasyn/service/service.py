@@ -21,6 +21,7 @@ from retrasyn.service.feed import Feed
 from retrasyn.service.gate import Gate
 from retrasyn.service.ingest import Ingest
 from retrasyn.service.machine import Machine
+from retrasyn.service.rehearsal import rehearse
 from retrasyn.service.releases import Releases
 from retrasyn.service.rounds import Rounds
 from retrasyn.service.settings import Settings
@@ -81,9 +82,10 @@ class Service:
         except BaseException:
             await self.stop()
             raise
-        _log.info("campaign opened manifest=%s", campaign.id.hex())
         if runs:
+            await asyncio.to_thread(rehearse, campaign)
             self._running = asyncio.create_task(self.rounds.run())
+        _log.info("campaign opened manifest=%s", campaign.id.hex())
 
     async def _recover(self, campaign: Campaign) -> Machine:
         return await Machine.recover(
