@@ -23,7 +23,7 @@ from retrasyn.service.web import (
     probes,
     releases,
 )
-from retrasyn.service.web.bodies import Gone, read_body
+from retrasyn.service.web.bodies import read_body
 from retrasyn.service.web.bridge import Bridge, scope_of
 from retrasyn.service.web.counts import Counts
 from retrasyn.service.web.deadlines import Deadlines
@@ -73,8 +73,6 @@ class Web:
             self.metrics.ack_seconds.observe(perf_counter() - began)
         except Problem as problem:
             reply = problem.reply()
-        except Gone:
-            return
         except Exception:
             log.exception("request failed")
             reply = Problem(500).reply()
@@ -87,6 +85,10 @@ class Web:
         bridge, told = Bridge(protocol, body), scope_of(scope)
         try:
             await self._routes(told, bridge.receive, bridge.send)
+        except OSError:
+            if not bridge.status:
+                raise
+            log.debug("reader hung up")
         finally:
             route = getattr(told.get("route"), "path", "other")
             self.counts.requests[route, bridge.status] += 1

@@ -10,10 +10,6 @@ from retrasyn.service.web.problems import Problem
 from retrasyn.service.web.replies import Protocol, Scope
 
 
-class Gone(Exception):  # noqa: N818 - named after what happened
-    """Whoever asked has hung up: nobody waits for an answer."""
-
-
 async def read_body(scope: Scope, protocol: Protocol, *, limit: int, deadline: Deadlines) -> bytes:
     """Return the whole body of a request."""
     headers = scope.headers
@@ -27,8 +23,8 @@ async def read_body(scope: Scope, protocol: Protocol, *, limit: int, deadline: D
         body: bytes = await deadline.wait(protocol() if said else _pieces(protocol, limit))
     except TimeoutError:
         raise Problem(408) from None
-    except (OSError, RuntimeError):  # what granian raises when the connection is lost
-        raise Gone from None
+    except (OSError, RuntimeError):  # what granian raises when a body ends before its end
+        raise Problem(400) from None
     return body
 
 

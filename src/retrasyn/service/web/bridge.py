@@ -17,7 +17,8 @@ def scope_of(scope: Scope) -> dict[str, Any]:
     """Describe a request as ASGI does."""
     return {
         "type": "http",
-        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        # With this version frameworks wait for a hang-up themselves, also while nothing is sent.
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": scope.http_version,
         "method": scope.method,
         "scheme": scope.scheme,

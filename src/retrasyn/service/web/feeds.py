@@ -43,7 +43,6 @@ def routes(service: Service, counts: Counts, stopping: asyncio.Event) -> APIRout
         """Send a summary of every release as soon as it is there."""
         if counts.n_feeds >= most or stopping.is_set():
             raise Problem(503, "No more can listen now; read /v1/releases.", retry_after=10)
-        counts.n_feeds += 1
         events = _events(service, int(seen) if seen else None, counts, stopping)
         headers = {"x-accel-buffering": "no"}
         return StreamingResponse(events, media_type="text/event-stream", headers=headers)
@@ -55,6 +54,7 @@ async def _events(
     service: Service, after: int | None, counts: Counts, stopping: asyncio.Event
 ) -> AsyncIterator[bytes]:
     """Write releases as events, with a sign of life in between."""
+    counts.n_feeds += 1
     stop = asyncio.ensure_future(stopping.wait())
     waiting: asyncio.Future[Any] | None = None
     subscription = aiter(service.feed.subscribe(after))

@@ -24,11 +24,19 @@ class Status(_Exact):
     guarantee: str = Field(description="What is promised, in a sentence.")
     epsilon: float = Field(description="Privacy budget over any window.")
     window: int = Field(description="Rounds of a window.")
+    unit: str = Field(description="What a window protects: position or transition.")
+    presence: str = Field(description="What is public about presence: count, flags or hidden.")
     period: int = Field(description="Seconds from one round to the next.")
-    t: int | None = Field(description="The round that is open; null if none is.")
-    n_devices: int = Field(description="Devices enrolled.")
+    epoch: int = Field(description="Unix seconds at which round 0 opened.")
+    box: list[float] = Field(min_length=4, max_length=4, description="x0, y0, x1, y1.")
+    grid: int = Field(description="Cells along a side of the box.")
+    round: int | None = Field(description="The round that is open; null if none is.")
+    next_round_in: float = Field(description="Seconds until the next round opens.")
     n_reports: int = Field(description="Reports counted so far.")
-    last_release: int | None = Field(description="Latest timestamp released; null if none was.")
+    n_releases: int = Field(description="Timestamps released so far.")
+    newest_release: int | None = Field(description="Latest timestamp released; null if none.")
+    ready: bool = Field(description="Whether reports are taken and rounds go on.")
+    reason: str = Field(description="Why not; empty if they are.")
 
 
 class Summary(_Exact):
@@ -91,7 +99,12 @@ class Tokens(_Exact):
 class OperatorStatus(Status):
     """How the service is doing, for its operator."""
 
-    model_config = ConfigDict(extra="allow")
+    n_enrolled: int = Field(description="Devices enrolled now.")
+    n_ever_enrolled: int = Field(description="Devices that ever enrolled.")
+    n_waiting_rounds: int = Field(description="Rounds that are open or not folded yet.")
+    n_waiting_frames: int = Field(description="Frames taken in and not answered yet.")
+    troubles: dict[str, str] = Field(description="What does not work now, and why.")
+    counters: dict[str, float] = Field(description="Counted since the process started.")
 
 
 class Health(_Exact):

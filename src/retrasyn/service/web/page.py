@@ -49,5 +49,7 @@ def _text(name: str) -> str:
 
 
 def _shown(service: Service) -> dict[str, object]:
-    """Return what the page says; there is no zero where there is nothing."""
-    return {name: "none" if value is None else value for name, value in service.status().items()}
+    """Return what the page says; "none" where there is nothing yet."""
+    status = service.status()
+    shown = {name: "none" if value is None else value for name, value in status.items()}
+    return shown | {"state": status["reason"] or "ready"}

@@ -33,8 +33,8 @@ def routes(service: Service, metrics: Metrics) -> APIRouter:
     @router.get("/readyz", responses=problems(503))
     async def readyz() -> Health:
         """Tell whether reports are taken and rounds go on."""
-        if not service.ready:
-            raise Problem(503, "The curator is not ready; its log says why.", retry_after=5)
+        if reason := service.reason:
+            raise Problem(503, f"{reason[0].upper()}{reason[1:]}.", retry_after=5)
         return Health(status="ok")
 
     @router.get("/metrics", response_class=Response, responses=answers(_METRICS))

@@ -56,7 +56,7 @@ def bucket_of(address: str) -> str:
     if ":" not in address:
         return address
     try:
-        found = ip_address(address.partition("%")[0])
+        found = ip_address(address.strip("[]").partition("%")[0])
     except ValueError:
         return address
     if not isinstance(found, IPv6Address) or found.ipv4_mapped is not None:

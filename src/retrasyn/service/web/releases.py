@@ -21,7 +21,7 @@ Last = Annotated[int | None, Query(alias="to", ge=0, le=MAX_T, description="Last
 Limit = Annotated[int, Query(ge=1, le=MAX_LISTED, description="Most releases to list.")]
 _RECEIPT: dict[str, Any] = {
     "description": "The receipt; docs/privacy.md explains each field.",
-    "content": {JSON: {"schema": {"type": "object", "required": ["format", "guarantee"]}}},
+    "content": {JSON: {"schema": {"type": "object", "required": ["format_version", "guarantee"]}}},
 }
 
 

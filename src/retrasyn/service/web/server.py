@@ -112,6 +112,8 @@ def listen(host: str, port: int) -> socket.socket:
         raise SettingError(f"host {host!r} is no address ({error}); use 127.0.0.1") from None
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Those that are accepted inherit it: small answers do not wait for one another.
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         found.bind(place)
         found.listen(_BACKLOG)
     except (OSError, OverflowError) as error:

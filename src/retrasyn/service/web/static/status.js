@@ -1,9 +1,12 @@
 "use strict";
 // Numbers are refreshed from /v1/status. What stands behind # never leaves the browser.
+const word = (name, value) => {
+  if (name === "reason") return value || "ready";
+  return value === null || value === undefined ? "none" : value.toLocaleString("en");
+};
 const show = (status) => {
   for (const place of document.querySelectorAll("[data-name]")) {
-    const value = status[place.dataset.name];
-    place.textContent = value === null || value === undefined ? "none" : value.toLocaleString("en");
+    place.textContent = word(place.dataset.name, status[place.dataset.name]);
   }
 };
 const refresh = async () => {
