@@ -20,6 +20,7 @@ from retrasyn.cli.methods import methods
 from retrasyn.cli.plan import plan
 from retrasyn.cli.receipt import receipt
 from retrasyn.cli.reproduce import reproduce
+from retrasyn.cli.serve import serve, token
 from retrasyn.cli.stream import stream
 from retrasyn.cli.synthesize import synthesize
 from retrasyn.cli.validate import validate
@@ -59,6 +60,8 @@ app.command()(generate)
 app.command()(demo)
 app.command()(plan)
 app.command()(reproduce)
+app.command()(serve)
+app.command()(token)
 audit.command(name="window")(audit_window)
 app.add_typer(audit)
 app.add_typer(receipt, name="receipt")
