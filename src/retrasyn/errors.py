@@ -9,6 +9,8 @@
     ├── BudgetExceeded     a grant would spend more than the guarantee allows; nothing was spent
     ├── EntropyError       fresh randomness cannot be had; no report was made
     ├── LedgerError        a device's ledger cannot be read or written; no report was made
+    ├── ServerError        a server cannot be reached, or does not answer as a curator does
+    ├── ConsentError       the owner has not agreed to what a campaign promises
     ├── WireError          bytes are not exactly what their encoder makes
     ├── CheckpointError    a checkpoint is missing, damaged, or belongs to another run
     ├── StoreError         the service's database cannot be read or written; nothing was acked
@@ -47,6 +49,14 @@ class EntropyError(RetraSynError):
 
 class LedgerError(RetraSynError):
     """A device's ledger cannot be read or written; no report was made."""
+
+
+class ServerError(RetraSynError):
+    """A server cannot be reached, or does not answer as a curator does."""
+
+
+class ConsentError(RetraSynError):
+    """The owner has not agreed to what a campaign promises; nothing is sent."""
 
 
 class WireError(RetraSynError):

@@ -14,7 +14,10 @@ from retrasyn.cli.audit import audit
 from retrasyn.cli.audit_window import audit_window
 from retrasyn.cli.convert import convert
 from retrasyn.cli.demo import demo
+from retrasyn.cli.device import device
 from retrasyn.cli.evaluate import compare, evaluate
+from retrasyn.cli.fleet import fleet
+from retrasyn.cli.gateway import gateway
 from retrasyn.cli.generate import generate
 from retrasyn.cli.methods import methods
 from retrasyn.cli.plan import plan
@@ -60,11 +63,14 @@ app.command()(generate)
 app.command()(demo)
 app.command()(plan)
 app.command()(reproduce)
+app.command()(gateway)
+app.command()(fleet)
 app.command()(serve)
 app.command()(token)
 audit.command(name="window")(audit_window)
 app.add_typer(audit)
 app.add_typer(receipt, name="receipt")
+app.add_typer(device, name="device")
 
 # What typer raises for a wrong flag, whichever copy of click it brings along.
 _UsageError: Any = typer.BadParameter.__base__
