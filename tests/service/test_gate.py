@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import time
 
 import numpy as np
 import pytest
@@ -426,6 +427,35 @@ def test_a_batch_of_more_than_ten_thousand_frames_is_refused():
     body = join_frames([senders.report(0, 0)]) * 10_001
     with pytest.raises(WireError, match="10,000"):
         senders.gate(0).judge_batch(body, senders.now(0.5))
+
+
+def test_one_frame_ten_thousand_times_in_a_batch_counts_once():
+    senders = Senders.of(1)
+    gate, other = senders.gate(0), senders.report(0, 0, salt=b"x")
+    body = join_frames([senders.report(0, 0)]) * 9_999 + join_frames([other])
+    statuses = gate.judge_batch(body, senders.now(0.5)).statuses
+    assert statuses == ["accepted", *["duplicate"] * 9_998, "conflict"]
+    assert gate.taken(0).answers[0][1].tolist() == [0]
+
+
+def test_one_device_too_soon_is_too_soon_however_often_it_asks():
+    senders = Senders.of(2)
+    gate = senders.gate(0, 1)
+    assert judged(gate, senders, senders.report(0, 0)) == ["accepted"]
+    frames = [senders.report(0, 1)] * 3 + [senders.report(1, 1)] * 2
+    expected = ["too soon"] * 3 + ["accepted", "duplicate"]
+    assert judged(gate, senders, *frames, at=1) == expected
+
+
+def test_ten_thousand_headers_in_one_batch_are_judged_in_no_time():
+    senders = Senders.of(1)
+    frame = senders.report(0, 0)
+    frames = [frame[:4] + t.to_bytes(4, "little") + frame[8:] for t in range(10_000)]
+    gate = senders.gate(0)
+    begin = time.perf_counter()
+    statuses = gate.judge_batch(join_frames(frames), senders.now(0.5)).statuses
+    assert time.perf_counter() - begin < 2, "a second would hold everybody up"
+    assert statuses == ["accepted", "early", *["unknown round"] * 9_998]
 
 
 def test_what_was_written_brings_back_the_same_round():

@@ -268,7 +268,7 @@ def early_answers(monkeypatch):
     honest = Ingest._write
 
     def write(ingest):
-        for one in ingest._judged:
+        for one in ingest._desk.judged:
             one.answer.done() or one.answer.set_result(one.verdicts)
         honest(ingest)
 

@@ -168,18 +168,31 @@ class Gate:
         rows: npt.NDArray[np.uint8],
         written: list[tuple[int, bytes]],
     ) -> Codes:
-        """Take what is new and not too soon; of several from one device, the first."""
-        codes = np.empty(len(keys), np.uint8)
+        """Judge the first frame of each device, then all others: of those none is new."""
         firsts = np.unique(keys, return_index=True)[1]
-        if firsts.size < len(keys):
-            others = np.ones(len(keys), np.bool_)
-            others[firsts] = False
-            for places in (np.sort(firsts), np.flatnonzero(others)):
-                codes[places] = self._admit(header, taking, keys[places], rows[places], written)
-            return codes
+        if firsts.size == len(keys):
+            return self._admit_distinct(header, taking, keys, rows, written)
+        codes = np.empty(len(keys), np.uint8)
+        others = np.ones(len(keys), np.bool_)
+        others[firsts] = False
+        for places in (np.sort(firsts), np.flatnonzero(others)):
+            codes[places] = self._admit_distinct(
+                header, taking, keys[places], rows[places], written
+            )
+        return codes
+
+    def _admit_distinct(
+        self,
+        header: Header,
+        taking: Taking,
+        keys: npt.NDArray[np.int64],
+        rows: npt.NDArray[np.uint8],
+        written: list[tuple[int, bytes]],
+    ) -> Codes:
+        """Take what is new and not too soon."""
+        codes = np.full(len(keys), _CODE["accepted"], np.uint8)
         tags = rows[:, -TAG_BYTES:]
         heard = taking.marks_for(header.code).lookbacks_of(keys) > 0
-        codes[:] = _CODE["accepted"]
         if heard.any():
             same = taking.marks_for(header.code).same(keys, tags)
             codes[heard] = np.where(same, _CODE["duplicate"], _CODE["conflict"])[heard]
