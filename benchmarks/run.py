@@ -14,6 +14,7 @@ from rich.table import Table
 import bench_device
 import bench_end_to_end
 import bench_import
+import bench_ingest
 import bench_metrics
 import bench_oracles
 import bench_steered
@@ -26,6 +27,7 @@ def main() -> int:
     for bench in (
         bench_import,
         bench_device,
+        bench_ingest,
         bench_synthesis,
         bench_steered,
         bench_end_to_end,

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import time
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from retrasyn.errors import StoreError, WireError
 from retrasyn.messages import ENTERING, MICRO, MOVING, QUITTING
 from retrasyn.oracles.single import SEED_BYTES
-from retrasyn.service import gate as gate_module
+from retrasyn.service import identities
 from retrasyn.service.records import keys_of_marks, read_chunks
 from retrasyn.service.verifying import matching, pads_of, tags_of
 from retrasyn.wire.batches import join_frames
@@ -167,7 +168,7 @@ def test_length_and_header_come_before_any_cryptography(monkeypatch):
     def forbidden(*_):
         raise AssertionError("a tag was computed")
 
-    monkeypatch.setattr(gate_module, "tags_of", forbidden)
+    monkeypatch.setattr(identities, "tags_of", forbidden)
     statuses = judged(gate, senders, *frames, at=1.5)
     assert statuses == ["bad length", "bad manifest", "late", "unknown round", "bad manifest"]
 
@@ -203,9 +204,9 @@ def test_an_unknown_device_costs_the_same_work_as_a_wrong_tag(monkeypatch):
     senders = Senders.of(1)
     gate = senders.gate(0)
     lengths = []
-    honest = gate_module.tags_of
+    honest = identities.tags_of
     monkeypatch.setattr(
-        gate_module, "tags_of", lambda p, m: lengths.append([len(x) for x in m]) or honest(p, m)
+        identities, "tags_of", lambda p, m: lengths.append([len(x) for x in m]) or honest(p, m)
     )
     judged(gate, senders, senders.report(0, 0, secret=SECRET))
     judged(gate, senders, senders.report(5, 0))
@@ -230,7 +231,7 @@ def test_two_reports_within_the_gap_are_too_soon_in_any_order(order, folded):
     senders = Senders.of(1)  # a gap of 4
     gate = senders.gate(*range(6), close=senders.manifest.epoch + 1000)
     for t in range(6):
-        gate._rounds[t].row = senders.row(t, close=senders.manifest.epoch + 1000)
+        gate._intake.rounds[t].row = senders.row(t, close=senders.manifest.epoch + 1000)
     first, second = order
     at = 5.5
     assert judged(gate, senders, senders.report(0, first), at=at) == ["accepted"]
@@ -263,7 +264,7 @@ def test_a_report_about_age_rests_for_as_long_as_it_looks_back(order):
     senders = Senders.of(1, **ages)  # a gap of 4: 4 + 7 - 1 = 10 rounds of rest before
     gate = senders.gate(0, 9, 10)
     for t in (0, 9, 10):
-        gate._rounds[t].row = senders.row(t, close=senders.manifest.epoch + 10_000)
+        gate._intake.rounds[t].row = senders.row(t, close=senders.manifest.epoch + 10_000)
     frames = {0: senders.report(0, 0), 9: senders.report(0, 9, about="older", threshold=7)}
     first, second = (frames[t] for t in order)
     assert judged(gate, senders, first, at=10) == ["accepted"]
@@ -428,6 +429,35 @@ def test_a_batch_of_more_than_ten_thousand_frames_is_refused():
         senders.gate(0).judge_batch(body, senders.now(0.5))
 
 
+def test_one_frame_ten_thousand_times_in_a_batch_counts_once():
+    senders = Senders.of(1)
+    gate, other = senders.gate(0), senders.report(0, 0, salt=b"x")
+    body = join_frames([senders.report(0, 0)]) * 9_999 + join_frames([other])
+    statuses = gate.judge_batch(body, senders.now(0.5)).statuses
+    assert statuses == ["accepted", *["duplicate"] * 9_998, "conflict"]
+    assert gate.taken(0).answers[0][1].tolist() == [0]
+
+
+def test_one_device_too_soon_is_too_soon_however_often_it_asks():
+    senders = Senders.of(2)
+    gate = senders.gate(0, 1)
+    assert judged(gate, senders, senders.report(0, 0)) == ["accepted"]
+    frames = [senders.report(0, 1)] * 3 + [senders.report(1, 1)] * 2
+    expected = ["too soon"] * 3 + ["accepted", "duplicate"]
+    assert judged(gate, senders, *frames, at=1) == expected
+
+
+def test_ten_thousand_headers_in_one_batch_are_judged_in_no_time():
+    senders = Senders.of(1)
+    frame = senders.report(0, 0)
+    frames = [frame[:4] + t.to_bytes(4, "little") + frame[8:] for t in range(10_000)]
+    gate = senders.gate(0)
+    begin = time.perf_counter()
+    statuses = gate.judge_batch(join_frames(frames), senders.now(0.5)).statuses
+    assert time.perf_counter() - begin < 2, "a second would hold everybody up"
+    assert statuses == ["accepted", "early", *["unknown round"] * 9_998]
+
+
 def test_what_was_written_brings_back_the_same_round():
     senders = Senders.of(40, presence="flags", strata=("move", "enter", "quit"))
     gate, again, blobs = senders.gate(0), senders.gate(0), []
@@ -464,5 +494,5 @@ def test_nothing_the_gate_shows_names_a_device_or_a_bit():
     verdicts = gate.judge([report], senders.now(0.5))
     ((_, blob),) = verdicts.blobs
     assert senders.device(0) not in blob, "records speak of numbers"
-    shown = repr(verdicts) + repr(gate.taken(0)) + repr(gate._rounds[0])
+    shown = repr(verdicts) + repr(gate.taken(0)) + repr(gate._intake.rounds[0])
     assert repr(report[36:-16])[2:-1] not in shown

@@ -242,6 +242,69 @@ def test_a_mistake_in_judging_is_no_ack_and_is_undone(kept, monkeypatch, caplog)
     assert "a mistake" in caplog.text
 
 
+def test_a_mistake_in_judging_while_a_write_fails_is_mended_once(kept, monkeypatch):
+    senders, store = Senders.of(4), Stubborn(kept)
+
+    async def scene():
+        gate, ingest = start(senders, store)
+        store.open.clear()
+        store.fault = StoreError("no room")
+        writing = asyncio.create_task(ingest.submit([senders.report(0, 0)]))
+        await turns()
+        honest = gate.judge_batch
+        monkeypatch.setattr(gate, "judge_batch", lambda *_: 1 / 0)
+        with pytest.raises(Busy):
+            await ingest.submit_body(join_frames([senders.report(1, 0)]))
+        monkeypatch.setattr(gate, "judge_batch", honest)
+        mending = ingest._mending
+        store.open.set()
+        with pytest.raises(Busy):
+            await writing
+        assert ingest._mending is mending
+        store.fault = None
+        await ingest.settle()
+        assert await ingest.submit([senders.report(0, 0), senders.report(1, 0)]) == ["accepted"] * 2
+        await ingest.close()
+
+    asyncio.run(scene())
+    assert counted(kept) == {0: 1, 1: 1}
+
+
+def test_settling_does_not_wait_for_those_who_come_later(kept):
+    senders, store = Senders.of(500), Stubborn(kept)
+
+    async def scene():
+        _, ingest = start(senders, store)
+        first = asyncio.create_task(ingest.submit([senders.report(0, 0)]))
+        await turns(1)
+        settled, others = asyncio.create_task(ingest.settle()), []
+        for key in range(1, 500):  # there is always somebody waiting
+            others.append(asyncio.create_task(ingest.submit([senders.report(key, 0)])))
+            await asyncio.sleep(0)
+            if settled.done():
+                break
+            if key % 10 == 0:
+                await others[-10]
+        assert settled.done()
+        assert first.done()
+        await asyncio.gather(*others)
+        await ingest.close()
+
+    asyncio.run(scene())
+
+
+def test_a_batch_larger_than_the_queue_is_taken_when_nobody_waits(kept):
+    senders, store = Senders.of(20), Stubborn(kept)
+
+    async def scene():
+        _, ingest = start(senders, store, queue_frames=10)
+        body = join_frames([senders.report(key, 0) for key in range(20)])
+        assert await ingest.submit_body(body) == bytes(20)
+        await ingest.close()
+
+    asyncio.run(scene())
+
+
 def test_whoever_asked_may_go_and_the_report_counts(kept):
     senders, store = Senders.of(2), Stubborn(kept)
 

@@ -289,8 +289,10 @@ def test_killed_a_few_times_nothing_acked_is_lost_and_the_stream_is_the_same(tmp
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_killed_two_hundred_times_nothing_acked_is_lost_and_the_stream_is_the_same(tmp_path, kind):
-    ends, n_rounds = kill_many_times(tmp_path, kind, 200)
-    assert sum(ends.values()) == 200
+def test_killed_a_thousand_times_in_all_nothing_acked_is_lost_and_the_stream_is_the_same(
+    tmp_path, kind
+):
+    ends, n_rounds = kill_many_times(tmp_path, kind, 500)
+    assert sum(ends.values()) == 500
     assert set(ends) == {"starting", "folding", "taking reports"}, "killed in every kind of work"
     assert n_rounds > 20

@@ -13,7 +13,7 @@ import pytest
 
 from retrasyn.errors import Busy, StoreError
 from retrasyn.oracles.oue import OUE
-from retrasyn.service import gate as gate_module
+from retrasyn.service import identities
 from retrasyn.service import ingest as ingest_module
 from retrasyn.service.gate import Gate
 from retrasyn.service.ingest import Ingest
@@ -257,7 +257,7 @@ def stale_marks(monkeypatch):
     honest = Gate.restore
 
     def restore(gate, t, blobs):
-        if not gate._rounds[t].chunks:
+        if not gate._intake.rounds[t].chunks:
             honest(gate, t, blobs)
 
     monkeypatch.setattr(Gate, "restore", restore)
@@ -268,7 +268,7 @@ def early_answers(monkeypatch):
     honest = Ingest._write
 
     def write(ingest):
-        for one in ingest._judged:
+        for one in ingest._desk.judged:
             one.answer.done() or one.answer.set_result(one.verdicts)
         honest(ingest)
 
@@ -283,7 +283,7 @@ def everything_counts(monkeypatch):
 
 def any_tag(monkeypatch):
     """Tags are not compared."""
-    monkeypatch.setattr(gate_module, "matching", lambda ours, _: np.ones(len(ours), np.bool_))
+    monkeypatch.setattr(identities, "matching", lambda ours, _: np.ones(len(ours), np.bool_))
 
 
 def marks_forgotten(monkeypatch):

@@ -11,7 +11,7 @@ from retrasyn.service.service import Service
 from retrasyn.wire import encode_report
 from service.crowd import Crowd, SetClock, finish, play, settings_in
 
-ROUNDS = 11
+ROUNDS = 9
 
 
 async def crash(service):
@@ -86,7 +86,7 @@ async def stop(service):
 
 
 @pytest.mark.parametrize("how", [stop, crash])
-@pytest.mark.parametrize("rounds", [[0], [1, 5], [9], range(ROUNDS)], ids=str)
+@pytest.mark.parametrize("rounds", [[0, 5], range(ROUNDS)], ids=str)
 def test_the_same_releases_come_whenever_the_service_is_broken_off(unbroken, how, rounds, tmp_path):
     begun, files, sent, changes = unbroken
     shutil.copytree(begun, tmp_path / "service")

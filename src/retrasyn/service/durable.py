@@ -9,11 +9,16 @@ from retrasyn.data.writing_files import replacing
 
 
 def write_durably(path: Path, content: bytes, *, private: bool = False) -> None:
-    """Write a file under another name, make it durable, and give it its name."""
+    """Write a file under another name, give it its own, and wait until that is on the disk."""
+    write_whole(path, content, private=private)
+    make_durable(path.parent)
+
+
+def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
+    """Write a file under another name and give it its own, which may not be durable yet."""
     with replacing(path, private=private) as temporary:
         temporary.write_bytes(content)
         make_durable(temporary)
-    make_durable(path.parent)
 
 
 def make_durable(path: Path) -> None:

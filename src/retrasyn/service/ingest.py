@@ -17,15 +17,15 @@ import asyncio
 import functools
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import TypeVar
 
-from retrasyn.errors import Busy, RetraSynError, WireError
-from retrasyn.service.gate import Gate, Verdicts
+from retrasyn.errors import Busy
+from retrasyn.service.desk import Desk, Submission
+from retrasyn.service.gate import Gate
 from retrasyn.service.store import Store
+from retrasyn.service.verdicts import Verdicts
 from retrasyn.wire.batches import MAX_FRAMES
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
@@ -33,17 +33,6 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 RETRY_AFTER = 1.0
 _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
-
-
-@dataclass(slots=True, eq=False)
-class _Submission:
-    """Frames that came together, and who waits for their statuses."""
-
-    answer: asyncio.Future[Verdicts]
-    n: int
-    frames: Sequence[bytes] = field(default=(), repr=False)
-    body: bytes | None = field(default=None, repr=False)
-    verdicts: Verdicts | None = None
 
 
 class Ingest:
@@ -57,18 +46,15 @@ class Ingest:
         clock: Callable[[], float] = time.time,
         queue_frames: int = 200_000,
     ) -> None:
-        self.gate, self.store, self.clock, self.queue_frames = gate, store, clock, queue_frames
+        self.gate, self.store, self.queue_frames = gate, store, queue_frames
         self.n_commits = 0
+        self._desk = Desk(gate, clock)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._batches: deque[_Submission] = deque()
-        self._singles: list[_Submission] = []
-        self._judged: list[_Submission] = []
-        self._writing: list[_Submission] = []
-        self._n_waiting = 0
-        self._scheduled = False
+        self._writing: list[Submission] = []
         self._size = 0  # bytes of the last write: one that works again has room for as many
+        self._scheduled = False
         self._mending: asyncio.Task[None] | None = None
-        self._quiet: list[asyncio.Future[None]] = []
+        self._watchers: list[asyncio.Future[None]] = []
         self._closed = False
 
     @property
@@ -79,7 +65,7 @@ class Ingest:
     @property
     def n_waiting(self) -> int:
         """Frames that were taken in and not answered yet."""
-        return self._n_waiting
+        return self._desk.n_frames
 
     async def submit(self, frames: Sequence[bytes]) -> list[str]:
         """Return the status of each frame, durable; `Busy` if they cannot be taken now."""
@@ -96,11 +82,12 @@ class Ingest:
         return await loop.run_in_executor(self._thread, functools.partial(call, *args, **options))
 
     async def settle(self) -> None:
-        """Wait until all that was judged is durable; while the store fails, until it works."""
-        while self._mending is not None or self._in_hand():
-            quiet: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._quiet.append(quiet)
-            await quiet
+        """Wait until all that came before is durable or refused, and the store works."""
+        before = set(self._desk.unanswered)
+        while self._mending is not None or before & self._desk.unanswered:
+            watcher: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._watchers.append(watcher)
+            await watcher
 
     async def close(self) -> None:
         """Finish what was taken in, and stop the writer thread; the store stays open."""
@@ -116,16 +103,15 @@ class Ingest:
     async def _take(
         self, n: int, *, frames: Sequence[bytes] = (), body: bytes | None = None
     ) -> Verdicts:
+        waiting = self._desk.n_frames
         if self._closed:
             raise Busy("the service is stopping", retry_after=RETRY_AFTER)
         if self._mending is not None:
             raise Busy("reports cannot be written at the moment", retry_after=RETRY_AFTER)
-        if self._n_waiting + n > self.queue_frames:
-            raise Busy(f"{self._n_waiting:,} reports are waiting", retry_after=RETRY_AFTER)
-        loop = asyncio.get_running_loop()
-        submission = _Submission(loop.create_future(), n, frames, body)
-        (self._singles if body is None else self._batches).append(submission)
-        self._n_waiting += n
+        if waiting and waiting + n > self.queue_frames:
+            raise Busy(f"{waiting:,} reports are waiting", retry_after=RETRY_AFTER)
+        submission = Submission(asyncio.get_running_loop().create_future(), n, frames, body)
+        self._desk.add(submission)
         self._schedule()
         return await submission.answer
 
@@ -141,55 +127,25 @@ class Ingest:
             self._refuse()
             return
         try:
-            self._judge_a_batch()
+            self._desk.judge_a_batch()
             if not self._writing:
-                self._judge_singles()
+                self._desk.judge_singles()
         except Exception as fault:  # noqa: BLE001 - what was marked half-way must not be believed
             self._break(fault)
             return
-        if self._judged and not self._writing:
+        if self._desk.judged and not self._writing:
             self._write()
-        if self._batches:
+        if self._desk.batches:
             self._schedule()
-        self._tell_quiet()
-
-    def _judge_a_batch(self) -> None:
-        """Judge one batch, then let others have the loop."""
-        if not self._batches:
-            return
-        submission = self._batches.popleft()
-        self._judged.append(submission)
-        try:
-            submission.verdicts = self.gate.judge_batch(submission.body or b"", self.clock())
-        except WireError as fault:
-            self._judged.pop()
-            self._answer(submission, fault)
-
-    def _judge_singles(self) -> None:
-        """Judge together what came one by one while the last group was being written."""
-        if not self._singles:
-            return
-        singles, self._singles = self._singles, []
-        self._judged += singles
-        found = self.gate.judge([f for one in singles for f in one.frames], self.clock())
-        place = 0
-        for one in singles:
-            codes = found.codes[place : place + one.n]
-            one.verdicts = Verdicts(codes=codes, blobs=found.blobs if one is singles[0] else ())
-            place += one.n
+        self._wake()
 
     def _write(self) -> None:
-        """Hand what was judged to the writer thread: one blob for each round."""
-        self._writing, self._judged = self._judged, []
-        by_round: dict[int, list[bytes]] = {}
-        for submission in self._writing:
-            for t, blob in submission.verdicts.blobs if submission.verdicts else ():
-                by_round.setdefault(t, []).append(blob)
-        if not by_round:
+        """Hand what was judged to the writer thread."""
+        self._writing, blobs = self._desk.take_judged()
+        if not blobs:
             self._written(None)
             return
         self.n_commits += 1
-        blobs = [(t, b"".join(parts)) for t, parts in by_round.items()]
         self._size = sum(len(blob) for _, blob in blobs)
         loop = asyncio.get_running_loop()
         done = loop.run_in_executor(self._thread, self.store.append, blobs)
@@ -199,27 +155,26 @@ class Ingest:
         """Answer those whose frames are durable now."""
         group, self._writing = self._writing, []
         if fault is not None:
-            self._judged = group + self._judged
+            self._desk.judged = group + self._desk.judged
             self._break(fault)
             return
         for submission in group:
-            self._answer(submission, submission.verdicts)
+            self._desk.answer(submission, submission.verdicts)
         self._pump()
 
     def _break(self, fault: BaseException) -> None:
         """Stop answering until a write works and the gate is what the store says."""
         _log.error("writing failed fault=%s", fault)
-        self._mending = asyncio.get_running_loop().create_task(self._mend())
+        if self._mending is None:
+            self._mending = asyncio.get_running_loop().create_task(self._mend())
         self._refuse()
 
     def _refuse(self) -> None:
         """Answer busy to everybody in hand: what is durable of theirs is unknown."""
-        group = [*self._judged, *self._batches, *self._singles]
-        self._judged, self._singles = [], []
-        self._batches.clear()
-        for submission in group:
+        for submission in self._desk.take_everything():
             fault = Busy("reports cannot be written at the moment", retry_after=RETRY_AFTER)
-            self._answer(submission, fault)
+            self._desk.answer(submission, fault)
+        self._wake()
 
     async def _mend(self) -> None:
         """Try until a write works, then read back what is durable."""
@@ -239,22 +194,9 @@ class Ingest:
         self._mending = None
         self._pump()
 
-    def _answer(self, submission: _Submission, found: Verdicts | RetraSynError | None) -> None:
-        self._n_waiting -= submission.n
-        if submission.answer.done():
-            return  # whoever asked has gone
-        if isinstance(found, Verdicts):
-            submission.answer.set_result(found)
-        elif found is not None:
-            submission.answer.set_exception(found)
-
-    def _in_hand(self) -> bool:
-        return bool(self._judged or self._writing or self._batches or self._singles)
-
-    def _tell_quiet(self) -> None:
-        if self._in_hand():
-            return
-        waiting, self._quiet = self._quiet, []
-        for quiet in waiting:
-            if not quiet.done():
-                quiet.set_result(None)
+    def _wake(self) -> None:
+        """Let those who wait for quiet look again."""
+        watchers, self._watchers = self._watchers, []
+        for watcher in watchers:
+            if not watcher.done():
+                watcher.set_result(None)

@@ -24,7 +24,7 @@ from retrasyn.messages import Release
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.receipts.files import describe, receipt_place
 from retrasyn.service.campaign import Campaign
-from retrasyn.service.durable import make_durable, write_durably
+from retrasyn.service.durable import make_durable, write_whole
 
 MOST_AT_ONCE = 10_000
 """Timestamps that one answer may hold."""
@@ -66,9 +66,9 @@ class Releases:
             def bind(finished: Path) -> None:
                 make_durable(finished)
                 bound = receipt.travelling_with(describe(finished, name=path.name))
-                write_durably(receipt_place(path), bound.to_json().encode() + b"\n")
+                write_whole(receipt_place(path), bound.to_json().encode() + b"\n")
                 summary = json.dumps(self._summary_of(release), indent=None)
-                write_durably(self._summary_place(release.t), summary.encode() + b"\n")
+                write_whole(self._summary_place(release.t), summary.encode() + b"\n")
 
             write(points, path, on_written=bind)
             make_durable(self.folder)

@@ -18,7 +18,7 @@ _LOCK = 0x5265747261  # "Retra": whoever holds it is the one service of this dat
 _SETTINGS = {
     "synchronous_commit": "on",  # every commit is on disk before it returns
     "statement_timeout": "30s",
-    "lock_timeout": "10s",
+    "lock_timeout": "3s",
     "idle_in_transaction_session_timeout": "60s",
 }
 
@@ -90,13 +90,17 @@ class PostgresEngine:
             tcp_user_timeout=30_000,
             options=options,
         )
-        # A transaction whose end is unknown is over once its connection has let go of the lock.
-        held = connection.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).fetchone()
-        if held is None or not held[0]:
+        try:
+            # A transaction whose end is unknown is over once its connection let go of the lock.
+            connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
+        except _library().errors.LockNotAvailable:
             connection.close()
             raise StoreError(
                 f"{self.place} is in use by another service; end that one, or use another database"
-            )
+            ) from None
+        except BaseException:
+            connection.close()
+            raise
         self._connection = connection
         return connection
 
