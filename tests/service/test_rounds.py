@@ -1,6 +1,8 @@
 """Rounds on an injected clock: nothing waits, and nothing breaks them."""
 
 import asyncio
+import threading
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 
 from retrasyn.device import Answer, Refusal
 from retrasyn.device.signatures import verify_ed25519
-from retrasyn.errors import StoreError
+from retrasyn.errors import CheckpointError, StoreError
 from retrasyn.messages import Outcome
 from retrasyn.receipts.opening import open_receipt
 from retrasyn.receipts.verification import verify
@@ -389,3 +391,89 @@ def test_leaving_needs_the_devices_own_tag_and_revoking_only_its_name(tmp_path):
     outcomes, n, kept = asyncio.run(run())
     assert outcomes == [False, False, False, True, False, True, False]
     assert n == kept == (0, 2)
+
+
+def test_positions_that_are_none_far_away_or_no_numbers_do_no_harm(tmp_path):
+    odd = [(np.nan, 1.0), (np.inf, -np.inf), (1e300, 5.0), (-7.0, 3.0), (10.0, 10.0), (0.0, 0.0)]
+
+    async def run():
+        service = await start(tmp_path / "service", method="steered-length", window=1)
+        crowd = await Crowd.enrol(service, 12, rounds=8, share=1.0)
+        for place, person in enumerate(crowd.people):
+            for t in person.walk:
+                person.walk[t] = odd[(place + t) % len(odd)]
+        statuses = await play(service, crowd, 8)
+        await finish(service)
+        await service.stop()
+        return service, statuses
+
+    service, statuses = asyncio.run(run())
+    assert set(statuses) == {"accepted"}
+    assert [s["n_points"] for s in service.releases.summaries(None, None, 9)] == [12] * 8
+    check_sound(service)
+
+
+def test_a_stop_waits_for_the_step_of_the_curator(tmp_path):
+    async def run():
+        clock = SetClock()
+        service = Service(settings_in(tmp_path / "service"), clock)
+        await service.start()
+        crowd = await Crowd.enrol(service, 10, rounds=3)
+        manifest, closing = service.campaign.manifest, service.rounds.closing
+        clock.time = manifest.epoch + 2.0
+        while service.current_round() is None:  # noqa: ASYNC110 - it is another task's
+            await asyncio.sleep(0.001)
+        await service.ingest.submit(crowd.frames_at(service.current_round()))
+        step, begun = closing.account.step, threading.Event()
+
+        def slow(round_):
+            begun.set()
+            time.sleep(0.2)
+            return step(round_)
+
+        closing.account = Slow(closing.account, slow)
+        clock.time += manifest.period
+        await asyncio.to_thread(begun.wait, 20)
+        await service.stop()
+        return service
+
+    service = asyncio.run(asyncio.wait_for(run(), 60))
+    assert service.releases.timestamps == [0]
+    assert service.counters.snapshots_saved == 1
+
+
+class Slow:
+    """An account whose step is another."""
+
+    def __init__(self, account, step):
+        self._account, self.step = account, step
+
+    def __getattr__(self, name):
+        return getattr(self._account, name)
+
+
+def test_a_step_that_fails_is_not_gone_on_from_and_a_restart_makes_it_good(tmp_path):
+    def fails(_):
+        raise ZeroDivisionError
+
+    async def run():
+        service = await start(tmp_path / "service")
+        crowd = await Crowd.enrol(service, 10, rounds=9)
+        await play(service, crowd, 3)
+        closing = service.rounds.closing
+        closing.account = Slow(closing.account, fails)
+        service.clock.time += 10
+        with pytest.raises(ZeroDivisionError):
+            await service.rounds.fold_due()
+        with pytest.raises(CheckpointError, match="restart the service"):
+            await service.rounds.fold_due()
+        assert service.releases.timestamps == [0, 1]
+        await service.stop()
+        again = Service(service.settings, service.clock)
+        await again.start(runs=False)
+        await again.stop()
+        return again
+
+    service = asyncio.run(run())
+    assert service.releases.timestamps == [0, 1, 2]
+    check_sound(service)

@@ -62,8 +62,7 @@ def serve(
     settings = Settings.load(config, changes)
     _log_to_stderr(quiet)
     code = run(settings, announce=_stay_silent if quiet else _announce, link=not quiet)
-    if code:
-        raise KeyboardInterrupt
+    raise typer.Exit(code)
 
 
 def _announce(running: Running) -> None:

@@ -7,6 +7,7 @@ import logging
 import time
 from dataclasses import dataclass, field
 
+from retrasyn.errors import CheckpointError
 from retrasyn.messages import Release
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.service import folding
@@ -44,12 +45,14 @@ class Closing:
     counters: Counters
     lock: asyncio.Lock  # of the account
     snapshot_every: int
+    stepping: bool = False  # still set after a step: it did not end well
     _ready: dict[int, tuple[FoldedRound, FoldedRow, bytes]] = field(default_factory=dict)
     _unwritten: list[tuple[Release, Receipt]] = field(default_factory=list)
 
     async def fold_due(self, now: float) -> None:
         """Fold every round whose time is over, and step over those that never opened."""
         async with self.lock:
+            self._check_whole()
             await self._release()
             await self._fold_ended(now)
             await self._step_over(before=self.campaign.round_at(now))
@@ -59,6 +62,13 @@ class Closing:
         async with self.lock:
             await self._release()
             await self._fold_ended(float("inf"))
+
+    def _check_whole(self) -> None:
+        """Refuse to go on with an account that was left in the middle of a step."""
+        if self.stepping:
+            raise CheckpointError(
+                "the curator did not finish its last step; restart the service, which steps again"
+            )
 
     async def _fold_ended(self, now: float) -> None:
         for t in sorted(self.calendar.waiting):
@@ -77,7 +87,9 @@ class Closing:
         self.gate.forget_round(t)
         self.gate.restore_marks(t, marks)  # should it have read an empty round after a failure
         del self._ready[t], self.calendar.waiting[t]
+        self.stepping = True
         release = await asyncio.to_thread(self._step, round_)
+        self.stepping = False
         await self._release()
         self.counters.rounds_folded += 1
         if self.counters.rounds_folded % self.snapshot_every == 0:
@@ -128,7 +140,9 @@ class Closing:
         check_silence(before, begun)
         t = begun + 1
         while t < before and t not in self.calendar.waiting:
+            self.stepping = True
             await asyncio.to_thread(self.step_over, t)
+            self.stepping = False
             await self._release()
             t += 1
         if t > begun + 1:
@@ -165,6 +179,6 @@ class Closing:
 
     async def save(self) -> None:
         """Save a snapshot, once everything before it is released."""
-        if not self._unwritten:
+        if not self._unwritten and not self.stepping:
             await asyncio.to_thread(self.snapshots.save, self.account)
             self.counters.snapshots_saved += 1

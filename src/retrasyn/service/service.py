@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from typing import Any
 
@@ -120,12 +119,10 @@ class Service:
 
     async def stop(self) -> None:
         """Stop asking, save a snapshot, close the store and leave the folder."""
-        if self._running is not None:
-            self._running.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._running
-            self._running = None
         machine, self._machine = self._machine, None
+        if self._running is not None and machine is not None:
+            await machine.halt(self._running)
+            self._running = None
         try:
             if machine is not None:
                 await machine.stop()

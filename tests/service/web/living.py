@@ -182,11 +182,11 @@ def round_in(envelope: bytes) -> dict[str, Any]:
 
 
 @contextmanager
-def living(folder: Path, **changes: object) -> Iterator[Living]:
+def living(folder: Path, *, now: float = START, **changes: object) -> Iterator[Living]:
     """Run a service with settings of one's own until the block ends."""
     told = {"folder": folder, "port": 0, "seed": 7} | changes
     settings = Settings.load(None, {name: str(value) for name, value in told.items()})
-    one = Living(settings, HandClock())
+    one = Living(settings, HandClock(now))
     thread = threading.Thread(target=one.loop.run_forever, daemon=True)
     thread.start()
     try:
