@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
@@ -217,6 +218,8 @@ def _open_client(url: str) -> httpx.Client:
         import httpx  # noqa: PLC0415 - an extra
     except ImportError:
         raise MissingExtra('httpx is not installed: pip install "retrasyn[device]"') from None
+    for library in ("httpx", "httpcore"):  # they would log addresses and headers
+        logging.getLogger(library).setLevel(logging.WARNING)
     return httpx.Client(
         base_url=url,
         timeout=httpx.Timeout(_SECONDS, connect=_CONNECT_SECONDS),
