@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from plain_curator import PlainCurator, serving, small_campaign
-from retrasyn.client import http
+from retrasyn.client.address import is_loopback
 from retrasyn.client.http import Server
 from retrasyn.errors import ServerError
 
@@ -93,10 +93,10 @@ def test_what_is_no_address_is_refused(url):
 
 
 def test_only_this_machine_is_loopback():
-    assert http.is_loopback("http://127.0.0.1:1")
-    assert http.is_loopback("http://localhost:1")
-    assert http.is_loopback("http://[::1]:1")
-    assert not http.is_loopback("http://example.org")
+    assert is_loopback("http://127.0.0.1:1")
+    assert is_loopback("http://localhost:1")
+    assert is_loopback("http://[::1]:1")
+    assert not is_loopback("http://example.org")
 
 
 @pytest.fixture(scope="module")

@@ -118,3 +118,15 @@ def test_drawn_rounds_are_answered_by_those_they_are_meant_for(served, tmp_path)
     served.meant = lambda device: device == chosen
     assert fleet._asked(0, [0, 1]) == [1]
     fleet.close()
+
+
+def test_nothing_is_sent_where_the_ledger_cannot_be_written(served, tmp_path):
+    fleet = muster(served, tmp_path)
+    fleet.wait_for_quarantine(lambda _left: None)
+    with fleet.crew.ledger._transaction() as write:
+        full = "CREATE TRIGGER full BEFORE INSERT ON memory BEGIN SELECT RAISE(FAIL, 'x'); END"
+        write.execute(full)
+    with pytest.raises(LedgerError, match="nothing is sent"):
+        fleet.run(4, lambda _done, _all: None)
+    assert served.received == []
+    fleet.close()

@@ -5,13 +5,14 @@ import sqlite3
 import pytest
 
 from campaigns import Campaign, manifest_of, verify
-from retrasyn.client.http import Enrolled
+from retrasyn.client.answered import Enrolled
 from retrasyn.device import Answer, Reporter, Tracker
 from retrasyn.device.memory import Memory, write_memory
 from retrasyn.device.volatile import Lost
 from retrasyn.errors import LedgerError
-from retrasyn.fleet.ledger import FleetLedger, Shelf, _write
+from retrasyn.fleet.ledger import FleetLedger, Shelf
 from retrasyn.fleet.recount import recount
+from retrasyn.fleet.texts import write_quickly
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ def test_memories_are_written_as_a_device_writes_them(ledger, campaign):
     report_for(campaign, ledger, 12)
     for number in range(3):
         memory = replace(ledger.load(number), pinned=b"")
-        assert _write(memory) == write_memory(memory)
+        assert write_quickly(memory) == write_memory(memory)
 
 
 def test_every_report_is_logged_once_and_recounted(ledger, campaign):
