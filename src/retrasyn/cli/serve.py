@@ -53,7 +53,7 @@ def serve(
         from retrasyn.service.web.running import run
     except ImportError as error:
         raise MissingExtra(
-            f'{error.name or "a library"} is not installed: pip install "retrasyn[serve]"'
+            f'{(error.name or "a library").partition(".")[0]} is not installed: pip install "retrasyn[serve]"'
         ) from None
     changes = options.read_settings(setting)
     for name, value in (("host", host), ("port", port), ("folder", folder)):
