@@ -59,6 +59,7 @@ def kept(tmp_path):
 @pytest.fixture(autouse=True)
 def brief(monkeypatch):
     monkeypatch.setattr(ingest_module, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(ingest_module, "LONGEST_PAUSE", 0.05)
 
 
 def start(senders, store, **options):
