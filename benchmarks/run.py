@@ -14,8 +14,10 @@ from rich.table import Table
 import bench_device
 import bench_end_to_end
 import bench_import
+import bench_ingest
 import bench_metrics
 import bench_oracles
+import bench_service
 import bench_steered
 import bench_synthesis
 
@@ -26,11 +28,13 @@ def main() -> int:
     for bench in (
         bench_import,
         bench_device,
+        bench_ingest,
         bench_synthesis,
         bench_steered,
         bench_end_to_end,
         bench_metrics,
         bench_oracles,
+        bench_service,
     ):
         for line in bench.lines():
             bar = f"{'>=' if line.at_least else '<='} {line.bar:g}"

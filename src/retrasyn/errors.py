@@ -9,8 +9,13 @@
     ├── BudgetExceeded     a grant would spend more than the guarantee allows; nothing was spent
     ├── EntropyError       fresh randomness cannot be had; no report was made
     ├── LedgerError        a device's ledger cannot be read or written; no report was made
+    ├── ServerError        a server cannot be reached, or does not answer as a curator does
+    ├── ConsentError       the owner has not agreed to what a campaign promises
     ├── WireError          bytes are not exactly what their encoder makes
     ├── CheckpointError    a checkpoint is missing, damaged, or belongs to another run
+    ├── StoreError         the service's database cannot be read or written; nothing was acked
+    ├── Busy               the service takes no reports right now; the same bytes again, later
+    ├── UnknownToken       an enrolment token was never made, or was used before
     └── MissingExtra       an optional dependency is not installed
 
 Every message names the thing, the value, the rule and the way out. The command line turns any of
@@ -46,12 +51,36 @@ class LedgerError(RetraSynError):
     """A device's ledger cannot be read or written; no report was made."""
 
 
+class ServerError(RetraSynError):
+    """A server cannot be reached, or does not answer as a curator does."""
+
+
+class ConsentError(RetraSynError):
+    """The owner has not agreed to what a campaign promises; nothing is sent."""
+
+
 class WireError(RetraSynError):
     """Bytes are not exactly what their encoder makes."""
 
 
 class CheckpointError(RetraSynError):
     """A checkpoint is missing, damaged, or belongs to another run."""
+
+
+class StoreError(RetraSynError):
+    """The service's database cannot be read or written; nothing was acknowledged."""
+
+
+class Busy(RetraSynError):  # noqa: N818 - named after what happened
+    """The service takes no reports right now; the same bytes may be sent again, later."""
+
+    def __init__(self, reason: str, *, retry_after: float) -> None:
+        super().__init__(f"{reason}; send the same bytes again in {retry_after:g} s")
+        self.retry_after = retry_after
+
+
+class UnknownToken(RetraSynError):  # noqa: N818 - named after what happened
+    """An enrolment token was never made, or was used before; nobody was enrolled."""
 
 
 class MissingExtra(RetraSynError):  # noqa: N818 - named after what happened

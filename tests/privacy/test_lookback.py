@@ -16,7 +16,7 @@ from retrasyn.privacy.ledger import UserLedger
 from retrasyn.privacy.replay import Replay
 from retrasyn.privacy.selection import PhaseSlots
 from retrasyn.reading import SAFE
-from retrasyn.simulation.checkpoint import _pack_replay, _unpack_replay
+from retrasyn.simulation.sealed import pack_replay, unpack_replay
 
 EPSILON = 1_000_000
 FURTHEST = 9
@@ -78,9 +78,9 @@ def test_the_recount_equals_a_count_over_all_windows(window, unit, asked, pause)
             reports[key].append((t, lookback, epsilon))
         if number == pause:  # a checkpoint, and a run that goes on from it
             assert replay.worst == worst_of_all(reports, unit, window)
-            arrays = _pack_replay("declared", replay)
+            arrays = pack_replay("declared", replay)
             replay = Replay(span, FURTHEST)
-            _unpack_replay("declared", replay, arrays)
+            unpack_replay("declared", replay, arrays)
     for key, spent in reports.items():
         assert replay.worst_of(key) == RECOUNTS[unit](spent, window)
     assert replay.worst == worst_of_all(reports, unit, window)

@@ -320,7 +320,9 @@ def test_another_format_is_refused(version):
         read_receipt(values, name="it")
 
 
-@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Receipt)])
+@pytest.mark.parametrize(
+    "name", [field.name for field in dataclasses.fields(Receipt) if field.name != "holds"]
+)
 def test_a_receipt_without_a_field_is_refused(name):
     values = json.loads(receipt("budget").to_json())
     del values[name]

@@ -14,12 +14,17 @@ from retrasyn.cli.audit import audit
 from retrasyn.cli.audit_window import audit_window
 from retrasyn.cli.convert import convert
 from retrasyn.cli.demo import demo
+from retrasyn.cli.demo_live import demo_live
+from retrasyn.cli.device import device
 from retrasyn.cli.evaluate import compare, evaluate
+from retrasyn.cli.fleet import fleet
+from retrasyn.cli.gateway import gateway
 from retrasyn.cli.generate import generate
 from retrasyn.cli.methods import methods
 from retrasyn.cli.plan import plan
 from retrasyn.cli.receipt import receipt
 from retrasyn.cli.reproduce import reproduce
+from retrasyn.cli.serve import serve, token
 from retrasyn.cli.stream import stream
 from retrasyn.cli.synthesize import synthesize
 from retrasyn.cli.validate import validate
@@ -57,11 +62,17 @@ app.command()(convert)
 app.command()(validate)
 app.command()(generate)
 app.command()(demo)
+app.command()(demo_live)
 app.command()(plan)
 app.command()(reproduce)
+app.command()(gateway)
+app.command()(fleet)
+app.command()(serve)
+app.command()(token)
 audit.command(name="window")(audit_window)
 app.add_typer(audit)
 app.add_typer(receipt, name="receipt")
+app.add_typer(device, name="device")
 
 # What typer raises for a wrong flag, whichever copy of click it brings along.
 _UsageError: Any = typer.BadParameter.__base__

@@ -81,8 +81,21 @@ class DataFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Holds:
+    """What the file itself holds, where that is a part of what the receipt speaks of."""
+
+    first_t: int
+    last_t: int
+    n_points: int
+    n_streams: int
+
+
+@dataclass(frozen=True, slots=True)
 class Rounds:
-    """The timestamps at which anybody reported, column by column; at most the latest 100,000."""
+    """The timestamps at which anybody reported, column by column; at most the latest 100,000.
+
+    Of a file that is a part, only those that share a window with its last timestamp.
+    """
 
     t: tuple[int, ...]
     n_reports: tuple[int, ...]
@@ -105,7 +118,7 @@ class Receipt:
     division: str
     oracle: str
     noise: Noise | None  # None: no noise
-    door: str  # how simulated reports came: counts, reports, or truth
+    door: str  # how reports came: simulated as counts, reports or truth; from devices in rounds
     worst_window: WorstWindows
     within_guarantee: bool  # in the declared unit and ledger key
     within_epsilon_per_person: bool  # per person and position, whatever was declared
@@ -134,12 +147,17 @@ class Receipt:
     standard_error: StandardErrors | None  # None: the method does not know it
     rounds: Rounds
     data_file: DataFile | None = None  # None: nothing was written yet
+    holds: Holds | None = None  # None: the file holds all there is
     format_version: int = FORMAT
     retrasyn_version: str = __version__
 
     def travelling_with(self, file: DataFile) -> Receipt:
         """Return the same receipt, bound to the file whose release it describes."""
         return dataclasses.replace(self, data_file=file)
+
+    def holding(self, part: Holds) -> Receipt:
+        """Return the same receipt, for a file that holds a part of what it speaks of."""
+        return dataclasses.replace(self, holds=part)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""

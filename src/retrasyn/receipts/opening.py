@@ -12,6 +12,7 @@ from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 from retrasyn.errors import InputError
 from retrasyn.privacy.receipt import FORMAT, Receipt
 
+_ADDED = {"holds": None}  # fields that receipts made before they were added do not have
 _LARGEST = 10**60  # beyond any figure of a run, a seed of 128 bits included; sums of it still work
 
 
@@ -92,6 +93,8 @@ def _read_table(value: Any, hint: Any, where: str) -> Any:
     hints = get_type_hints(hint)
     if not isinstance(value, dict):
         raise _FormError(f"{where} is no table")
+    if hint is Receipt:
+        value = _ADDED | value
     for name in [*(hints.keys() - value.keys()), *(value.keys() - hints.keys())]:
         known = "is missing" if name in hints else "is no field of it"
         raise _FormError(f"{where}{'.' if where else ''}{str(name)[:40]} {known}")

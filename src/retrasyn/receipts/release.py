@@ -8,12 +8,12 @@ import numpy as np
 
 from retrasyn.data.reading_files import SUFFIXES, read
 from retrasyn.errors import RetraSynError
-from retrasyn.privacy.receipt import Receipt
+from retrasyn.privacy.receipt import Holds, Receipt
 from retrasyn.receipts.check import Check, judge, unknown
 from retrasyn.receipts.files import STANDARD_OUTPUT, SUFFIX, describe
 
 _BYTES = ["data_file"]
-_POINTS = ["n_points_out", "n_streams_out", "box", "first_t", "last_t"]
+_POINTS = ["n_points_out", "n_streams_out", "holds", "box", "first_t", "last_t"]
 
 
 def find_release(receipt_path: Path) -> Path | None:
@@ -51,25 +51,47 @@ def _check_bytes(receipt: Receipt, data: Path) -> Check:
     return judge("data file", _BYTES, faults, f"{data} is the file it was made with")
 
 
+def _whole(receipt: Receipt) -> Holds:
+    """Return what a file holds that is not a part of anything."""
+    return Holds(
+        first_t=receipt.first_t,
+        last_t=receipt.last_t,
+        n_points=receipt.n_points_out,
+        n_streams=receipt.n_streams_out,
+    )
+
+
+def _check_part(receipt: Receipt) -> list[str]:
+    """Hold a part against the whole that the receipt speaks of."""
+    whole, part = _whole(receipt), receipt.holds
+    if part is None:
+        return []
+    inside = whole.first_t <= part.first_t <= part.last_t <= whole.last_t
+    fewer = 0 <= part.n_streams <= part.n_points and (
+        part.n_points <= whole.n_points and part.n_streams <= whole.n_streams
+    )
+    return [] if inside and fewer else ["the file is said to hold more than there is"]
+
+
 def _check_points(receipt: Receipt, data: Path) -> Check:
     if data.suffix.lower() not in SUFFIXES:
         return unknown("points", _POINTS, f"a table that can be read, not {data.suffix or data}")
+    held, faults = receipt.holds or _whole(receipt), _check_part(receipt)
     try:
         points = read(data)
     except RetraSynError as error:
-        if receipt.n_points_out == 0:
+        if held.n_points == 0 and not faults:
             return judge("points", _POINTS, [], "none, as stated")
         return judge("points", _POINTS, [f"they cannot be read: {error}"], "")
     x0, y0, x1, y1 = receipt.box
     inside = (points.x >= x0) & (points.x <= x1) & (points.y >= y0) & (points.y <= y1)
-    faults = []
-    if (receipt.n_points_out, receipt.n_streams_out) != (points.n_points, points.n_streams):
+    if (held.n_points, held.n_streams) != (points.n_points, points.n_streams):
         faults.append(
-            f"{receipt.n_points_out:,} points in {receipt.n_streams_out:,} streams are stated, "
+            f"{held.n_points:,} points in {held.n_streams:,} streams are stated, "
             f"{points.n_points:,} in {points.n_streams:,} are there"
         )
     if not np.all(inside):
         faults.append(f"{np.count_nonzero(~inside):,} points lie outside the box")
-    if not receipt.first_t <= points.first_t <= points.last_t <= receipt.last_t:
+    if not held.first_t <= points.first_t <= points.last_t <= held.last_t:
         faults.append("there are points before the first timestamp or after the last")
     return judge("points", _POINTS, faults, f"{points.n_points:,} in the box, as stated")

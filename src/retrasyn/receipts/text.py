@@ -51,7 +51,7 @@ def _facts(receipt: Receipt) -> Iterable[str]:
     )
     yield _row(
         "reports",
-        f"{receipt.n_reports:,} of {receipt.n_users:,} users in {len(receipt.rounds.t):,} rounds",
+        f"{receipt.n_reports:,} of {receipt.n_users:,} users in {_rounds(receipt)}",
     )
     yield _row("seed", "secret" if receipt.seed is None else str(receipt.seed))
     yield _row("file", "none yet" if file is None else f"{file.name}, sha256 {file.sha256}")
@@ -86,3 +86,9 @@ def _wrap(text: str, first: str = "") -> str:
         subsequent_indent=" " * len(first),
         break_on_hyphens=False,
     )
+
+
+def _rounds(receipt: Receipt) -> str:
+    """Say how many rounds there were; of a part, only that the latest are listed."""
+    n = f"{len(receipt.rounds.t):,} rounds"
+    return n if receipt.holds is None else f"all rounds so far, the latest {n} listed"

@@ -30,9 +30,9 @@ def check_method(receipt: Receipt) -> Check:
         )
         if stated != right
     ]
-    doors = ("counts", "reports") if row.division.private else ("truth",)
+    doors = ("counts", "reports", "rounds") if row.division.private else ("truth",)
     if receipt.door not in doors:
-        faults.append(f"door is {receipt.door!r}, {row.name} knows {' and '.join(doors)}")
+        faults.append(f"door is {receipt.door!r}, {row.name} knows {', '.join(doors)}")
     return judge("method", fields, faults, f"{row.name} divides the {row.division.name}")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import heapq
 import json
 import os
 import time
@@ -23,9 +22,15 @@ import numpy.typing as npt
 
 from retrasyn._version import __version__
 from retrasyn.data.trajectories import Trajectories
-from retrasyn.data.writing_files import replacing
 from retrasyn.errors import CheckpointError
-from retrasyn.privacy.replay import Replay, Spend
+from retrasyn.simulation.sealed import (
+    check_seal,
+    damaged,
+    load_arrays,
+    pack_replay,
+    save_arrays,
+    unpack_replay,
+)
 from retrasyn.simulation.simulation import Simulation
 from retrasyn.sinks.collected import Collected, Snapshot
 
@@ -104,7 +109,7 @@ class Checkpoint:
         """Write what is new, then the state that refers to it."""
         fresh = collected.snapshots[self.n_saved :]
         if fresh:
-            _save_arrays(self._part(self.n_parts), _pack_snapshots(fresh))
+            save_arrays(self._part(self.n_parts), _pack_snapshots(fresh))
             self.n_parts += 1
             self.n_saved = len(collected.snapshots)
         header = {
@@ -116,30 +121,30 @@ class Checkpoint:
         arrays: dict[str, npt.NDArray[Any]] = {
             "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
             **simulation.curator.state.to_arrays(),
-            **_pack_replay("declared", simulation.declared),
-            **_pack_replay("personal", simulation.personal),
+            **pack_replay("declared", simulation.declared),
+            **pack_replay("personal", simulation.personal),
         }
-        _save_arrays(self._state, arrays)
+        save_arrays(self._state, arrays)
         self._due = time.monotonic() + EVERY_SECONDS
 
     def load(self, simulation: Simulation, collected: Collected) -> None:
         """Bring a run back to where it was saved."""
-        arrays = _load_arrays(self._state)
-        _check_seal(self._state, arrays)
+        arrays = load_arrays(self._state)
+        check_seal(self._state, arrays)
         simulation.curator.state.load_arrays(arrays)
-        _unpack_replay("declared", simulation.declared, arrays)
-        _unpack_replay("personal", simulation.personal, arrays)
+        unpack_replay("declared", simulation.declared, arrays)
+        unpack_replay("personal", simulation.personal, arrays)
         self.n_parts = int(self._header()["n_parts"])
         for number in range(self.n_parts):
-            part = _load_arrays(self._part(number))
-            _check_seal(self._part(number), part)
+            part = load_arrays(self._part(number))
+            check_seal(self._part(number), part)
             collected.snapshots += _unpack_snapshots(part)
         self.n_saved = len(collected.snapshots)
 
     def _header(self) -> dict[str, Any]:
         """Read what the state says about itself."""
         try:
-            header = json.loads(_load_arrays(self._state)["header"].tobytes())
+            header = json.loads(load_arrays(self._state)["header"].tobytes())
             return {
                 "configuration": dict(header["configuration"]),
                 "secret": int(header["secret"]),
@@ -147,7 +152,7 @@ class Checkpoint:
                 "finished": bool(header["finished"]),
             }
         except (KeyError, ValueError, TypeError):
-            raise _damaged(self._state) from None
+            raise damaged(self._state) from None
 
     def _check(self, saved: Mapping[str, Any]) -> None:
         """Refuse a checkpoint of another run, naming the first difference."""
@@ -184,45 +189,6 @@ def fingerprint(real: Trajectories) -> str:
     return digest.hexdigest()
 
 
-def _save_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    sealed = {**arrays, "seal": np.frombuffer(_seal(arrays), np.uint8)}
-    with replacing(path, private=True) as temporary, temporary.open("wb") as file:
-        np.savez(file, allow_pickle=False, **sealed)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _load_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Read arrays back; whatever is not as it was written is damage."""
-    try:
-        with path.open("rb") as file:
-            arrays = dict(np.load(file, allow_pickle=False))
-    except Exception:  # noqa: BLE001 - a damaged archive can fail in any way
-        raise _damaged(path) from None
-    return arrays
-
-
-def _check_seal(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
-    """Refuse arrays that are not those that were written: kernels trust the sizes they get."""
-    seal = arrays.pop("seal", np.empty(0, np.uint8))
-    if seal.tobytes() != _seal(arrays):
-        raise _damaged(path)
-
-
-def _seal(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
-    """Return a digest of names, shapes and contents."""
-    digest = hashlib.blake2b(digest_size=16)
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name}/{array.dtype.str}/{array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.digest()
-
-
-def _damaged(path: Path) -> CheckpointError:
-    return CheckpointError(f"checkpoint {path} is damaged; remove the folder and start again")
-
-
 def _pack_snapshots(snapshots: list[Snapshot]) -> dict[str, npt.NDArray[Any]]:
     return {
         "times": np.array([(s.t, s.ids.size, s.n_born) for s in snapshots], np.int64),
@@ -238,34 +204,6 @@ def _unpack_snapshots(arrays: Mapping[str, npt.NDArray[Any]]) -> list[Snapshot]:
         Snapshot(int(t), arrays["ids"][a:b], arrays["x"][a:b], arrays["y"][a:b], int(n_born))
         for (t, _, n_born), a, b in zip(arrays["times"], edges, edges[1:], strict=False)
     ]
-
-
-def _pack_replay(name: str, replay: Replay) -> dict[str, npt.NDArray[Any]]:
-    spends = [*replay.waiting, *replay.opened]
-    recent = [
-        (place < len(replay.waiting), spend.due, spend.t, spend.epsilon, spend.keys.size)
-        for place, spend in enumerate(spends)
-    ]
-    return {
-        f"{name}_total": replay.total,
-        f"{name}_highest": replay.highest,
-        f"{name}_n_reports": np.array([replay.n_reports], np.int64),
-        f"{name}_recent": np.array(recent, np.int64).reshape(-1, 5),
-        f"{name}_keys": np.concatenate([np.empty(0, np.int64), *(s.keys for s in spends)]),
-    }
-
-
-def _unpack_replay(name: str, replay: Replay, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    replay.total = arrays[f"{name}_total"].copy()
-    replay.highest = arrays[f"{name}_highest"].copy()
-    replay.n_reports = int(arrays[f"{name}_n_reports"][0])
-    recent, keys = arrays[f"{name}_recent"], arrays[f"{name}_keys"]
-    edges = np.concatenate([[0], np.cumsum(recent[:, 4])]).tolist()
-    for (waits, due, t, epsilon, _), a, b in zip(recent, edges, edges[1:], strict=False):
-        spends = replay.waiting if waits else replay.opened
-        spends.append(Spend(int(due), len(spends), int(t), int(epsilon), keys[a:b]))
-    heapq.heapify(replay.waiting)
-    heapq.heapify(replay.opened)
 
 
 def discard(folder: str | os.PathLike[str]) -> None:

@@ -4,6 +4,7 @@ A manifest's id is the first 8 bytes of the SHA-256 of its text. A round names t
 before; the first names the hash of the manifest.
 """
 
+import functools
 import hashlib
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -96,6 +97,7 @@ def encode_round(asked: Round) -> bytes:
     return text
 
 
+@functools.lru_cache(maxsize=4)  # thousands of devices in one process are asked the same
 def decode_round(text: bytes) -> Round:
     """Read a round from exactly what `encode_round` writes."""
     asked = _decode(Round, ROUND_FIELDS, text, "round")

@@ -1,0 +1,184 @@
+"""``retrasyn device``: a device of one's own, from enrolling to leaving."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from retrasyn.errors import ConsentError, SettingError
+
+if TYPE_CHECKING:
+    from retrasyn.client.clock import RealClock
+    from retrasyn.client.fixes import Fixes, Latest
+    from retrasyn.client.owner import Owned
+    from retrasyn.messages import Manifest
+
+device = typer.Typer(help="Take part in a campaign with this machine.", no_args_is_help=True)
+
+Folder = Annotated[
+    Path, typer.Option("--folder", help="Where identity and ledger are kept; not in backups.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Agree without being asked.")]
+_FOLDER = Path("retrasyn-device")
+
+
+@device.command()
+def enrol(
+    link: Annotated[str, typer.Argument(help="Enrolment link of the campaign, good for once.")],
+    folder: Folder = _FOLDER,
+    yes: Yes = False,
+) -> None:
+    """Show what a campaign promises and take part in it, if you agree.
+
+    Example: retrasyn device enrol "http://127.0.0.1:8700/#enrol=TOKEN"
+    """
+    with open_owned(folder) as owned:
+        manifest = owned.enrol(link, agreement(yes=yes))
+    print(
+        f"enrolled in {manifest.name!r}; silent for the first {manifest.window + 1} rounds, then "
+        f"run it with: retrasyn device run --folder {folder}"
+    )
+
+
+@device.command()
+def run(
+    folder: Folder = _FOLDER,
+    at: Annotated[
+        str | None, typer.Option(metavar="X,Y", help="Stand still at this place.")
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A row with x and y per round.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Share for so many rounds.")] = None,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Agree to a campaign that has changed.")
+    ] = False,
+) -> None:
+    """Report, round after round; positions come from standard input unless an option has them.
+
+    A line of standard input: {"x": 1.5, "y": 2.5}. The latest one counts, for one period; when the
+    input ends, the device stops to share.
+
+    Example: retrasyn device run --at 2.5,7.1 --rounds 60
+    """
+    from retrasyn.client.clock import RealClock
+    from retrasyn.client.http import Server
+    from retrasyn.client.loop import Loop
+    from retrasyn.wire.canonical import unseal
+    from retrasyn.wire.texts import manifest_id
+
+    clock = RealClock()
+    fixes = _fixes(at, csv, clock)
+    with open_owned(folder) as owned, Server(owned.identity.server) as server:
+        envelope = server.campaign()
+        if accept:
+            owned.accept(envelope, agreement(yes=True))
+        manifest = owned.agreed_to(envelope)
+        id_ = manifest_id(unseal(envelope)[0])
+        loop = Loop(server, owned.reporter(), manifest, id_, fixes, clock)
+        for told in loop.run(rounds):
+            print(told, flush=True)
+
+
+@device.command()
+def status(folder: Folder = _FOLDER) -> None:
+    """Show the campaign, what is left of quarantine, and what was spent."""
+    from retrasyn.messages import MICRO
+
+    with open_owned(folder) as owned:
+        who, seen = owned.status()
+    if who is None:
+        left = f"its ledger stays for another {seen.rounds_left} rounds"
+        print(f"this device has left; {left if seen.rounds_left else 'its ledger is removed now'}")
+        return
+    print(f"campaign    {seen.campaign or 'none: agree with retrasyn device accept'}")
+    print(f"server      {who.server}")
+    waiting = f"{seen.quarantine}, rounds left: {seen.rounds_left}"
+    print(f"quarantine  {waiting if seen.rounds_left else 'none'}")
+    print(f"spent       {seen.spent / MICRO:g} of {seen.lifetime_cap / MICRO:g} in all its life")
+
+
+@device.command()
+def accept(folder: Folder = _FOLDER, yes: Yes = False) -> None:
+    """Show what the campaign promises now, and agree to it; a change means quarantine."""
+    from retrasyn.client.http import Server
+
+    with open_owned(folder) as owned, Server(owned.identity.server) as server:
+        manifest = owned.accept(server.campaign(), agreement(yes=yes))
+    print(f"agreed to {manifest.name!r}; retrasyn device status shows what is left of quarantine")
+
+
+@device.command()
+def leave(folder: Folder = _FOLDER) -> None:
+    """Leave: the key is revoked, and the curator's row of this device is deleted.
+
+    The ledger stays here until its window has passed, so that nobody enrols anew to report twice;
+    the next status or leave after that removes it.
+    """
+    from retrasyn.client.identity import read_identity
+
+    if read_identity(folder) is None:
+        status(folder)
+        return
+    with open_owned(folder) as owned:
+        known = owned.leave()
+        _, seen = owned.status()
+    print(
+        "the curator has forgotten this device" if known else "the curator did not know it any more"
+    )
+    print(f"its ledger stays for {seen.rounds_left} rounds; then retrasyn device status removes it")
+
+
+def open_owned(folder: Path) -> Owned:
+    """Return the device of a folder."""
+    from retrasyn.client.owner import Owned
+
+    return Owned(folder)
+
+
+def agreement(*, yes: bool) -> Callable[[Manifest], bool]:
+    """Return how the owner is asked: by showing the promise, and waiting for a word."""
+
+    def agree(manifest: Manifest) -> bool:
+        from retrasyn.client.consent import promise
+
+        print(promise(manifest), flush=True)
+        if yes:
+            return True
+        try:
+            return input("Do you agree? [y/N] ").strip().lower() in ("y", "yes")
+        except EOFError:
+            raise ConsentError("nobody answered; agree at a terminal, or with --yes") from None
+
+    return agree
+
+
+def _fixes(at: str | None, csv: Path | None, clock: RealClock) -> Fixes:
+    """Return where positions come from."""
+    from retrasyn.client.fixes import Latest, StandingStill, read_place, read_rows
+
+    if at is not None and csv is not None:
+        raise SettingError("--at and --csv both say where this device is; give one of them")
+    if at is not None:
+        return StandingStill(read_place(at))
+    if csv is not None:
+        return read_rows(csv)
+    latest = Latest()
+    threading.Thread(target=_listen, args=(latest, clock), daemon=True).start()
+    return latest
+
+
+def _listen(latest: Latest, clock: RealClock) -> None:
+    """Hear standard input until it ends."""
+    from retrasyn.client.fixes import hear_line
+
+    lines: Any = getattr(sys.stdin, "buffer", sys.stdin)
+    while latest.next_round():
+        fault = hear_line(lines, latest, clock.now)
+        if fault:
+            sys.stderr.write(f"WARNING: {fault}\n")

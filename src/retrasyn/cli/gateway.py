@@ -1,0 +1,68 @@
+"""``retrasyn gateway``: the owner's own phones become private devices."""
+
+import logging
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from retrasyn.cli.device import Yes, agreement
+from retrasyn.errors import SettingError
+
+
+def gateway(
+    links: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[[PHONE=]LINK]...", help="Enrol one more phone per link; PHONE is its name."
+        ),
+    ] = None,
+    folder: Annotated[
+        Path, typer.Option("--folder", help="Where identities and ledgers are kept.")
+    ] = Path("retrasyn-gateway"),
+    host: Annotated[str, typer.Option(help="Address at which phones post.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Its port; 0 takes any.")] = 8710,
+    mqtt: Annotated[
+        str | None, typer.Option(metavar="URL", help="Also listen to this broker.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Stop after so many rounds.")] = None,
+    yes: Yes = False,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Agree to a campaign that has changed.")
+    ] = False,
+) -> None:
+    """Take positions from OwnTracks, Traccar Client or OsmAnd, and report them privately.
+
+    Run it at home: positions stay in its memory, and only hidden answers go to the curator.
+
+    Example: retrasyn gateway "anna/phone=http://127.0.0.1:8700/#enrol=TOKEN"
+    """
+    from retrasyn.client.gateway.listener import Listener
+    from retrasyn.client.gateway.mqtt import Subscriber
+    from retrasyn.client.gateway.phones import Phones
+    from retrasyn.client.loop import Told
+
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+
+    def tell(number: int, told: Told) -> None:
+        print(f"phone {number}, {told}", flush=True)
+
+    phones = Phones(folder, rounds=rounds, tell=tell)
+    phones.open()
+    for link in links or []:
+        phones.enrol(link, agreement(yes=yes))
+    if not phones.phones:
+        raise SettingError("this gateway has no phones yet; give an enrolment link for each")
+    with ExitStack() as stack:
+        stack.callback(phones.stop)
+        phones.start(agreement(yes=True) if accept else None)
+        listener = Listener(host, port, phones.hear)
+        stack.callback(listener.stop)
+        listener.start()
+        if mqtt is not None:
+            subscriber = Subscriber(mqtt, phones.hear)
+            stack.callback(subscriber.stop)
+            subscriber.start()
+        print(f"phones post to {listener.url}", flush=True)
+        phones.wait()

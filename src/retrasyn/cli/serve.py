@@ -1,0 +1,147 @@
+"""``retrasyn serve``: a campaign for real devices, and ``retrasyn token``: links to join it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from retrasyn.cli import options
+from retrasyn.errors import InputError, MissingExtra, SettingError
+
+if TYPE_CHECKING:
+    from retrasyn.service.web.running import Running
+
+Config = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="A TOML file with settings.")
+]
+_FOLDER = Path("retrasyn-service")
+
+
+def serve(
+    config: Config = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0: any free one.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="Folder of all that is kept.")] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Any setting, such as period=10."),
+    ] = None,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print every setting as TOML, and exit.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print no link, and log warnings only.")
+    ] = False,
+) -> None:
+    """Run a campaign: rounds on a clock, reports from real devices, releases for everybody.
+
+    Nothing has to be configured. Everything is kept in one folder; started again, the service
+    goes on where it was.
+
+    Example: retrasyn serve --set period=10
+    """
+    try:
+        from retrasyn.service.config_text import config_text
+        from retrasyn.service.settings import Settings
+
+        if print_config:
+            print(config_text(), end="")
+            return
+        from retrasyn.service.web.running import run
+    except ImportError as error:
+        library = (error.name or "a library").partition(".")[0]
+        raise MissingExtra(f'{library} is not installed: pip install "retrasyn[serve]"') from None
+    changes = options.read_settings(setting)
+    for name, value in (("host", host), ("port", port), ("folder", folder)):
+        if value is not None:
+            changes[f"server.{name}"] = str(value)
+    settings = Settings.load(config, changes)
+    _log_to_stderr(quiet)
+    code = run(settings, announce=_stay_silent if quiet else _announce, link=not quiet)
+    raise typer.Exit(code)
+
+
+def _announce(running: Running) -> None:
+    """Say where it runs and how to go on."""
+    print(
+        f"""{running.campaign} runs at {running.url}, a round every {running.period} s
+  {running.guarantee}
+Let one device take part, once:
+  {running.link}
+More links:        retrasyn token 10 --folder {running.folder}
+Operator's token:  {running.token_file}
+All that is kept:  {running.folder}
+Stop with Ctrl-C; started again, it goes on where it was.""",
+        flush=True,
+    )
+
+
+def _stay_silent(_: Running) -> None:
+    pass
+
+
+def _log_to_stderr(quiet: bool) -> None:
+    import logging
+
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.WARNING if quiet else logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+    )
+
+
+def token(
+    number: Annotated[int, typer.Argument(metavar="[N]", help="How many links.")] = 1,
+    folder: Annotated[Path, typer.Option(help="Folder of the running service.")] = _FOLDER,
+    server: Annotated[
+        str | None, typer.Option(metavar="URL", help="Its address, if it is not this machine's.")
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The operator's token, if elsewhere.")
+    ] = None,
+) -> None:
+    """Make links with which devices join a running campaign, each of them once.
+
+    Example: retrasyn token 10
+    """
+    url = (server or _read(folder / "address", "is the service running?")).rstrip("/")
+    secret = _read(token_file or folder / "operator.token", "name it with --token-file")
+    for made in _mint(url, secret, number):
+        print(f"{url}/#enrol={made}")
+
+
+def _mint(url: str, secret: str, number: int) -> list[str]:
+    """Ask a running service for tokens."""
+    import json
+    import urllib.error
+    import urllib.request
+
+    if not url.startswith(("http://", "https://")):
+        raise SettingError(f"address {url!r} must begin with http:// or https://")
+    asked = urllib.request.Request(  # noqa: S310 - checked above
+        f"{url}/v1/operator/tokens",
+        data=json.dumps({"n": number}).encode(),
+        headers={"authorization": f"Bearer {secret}", "content-type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(asked, timeout=30) as answer:  # noqa: S310 - the same
+            tokens: list[str] = json.load(answer)["tokens"]
+    except urllib.error.HTTPError as error:
+        with error:
+            said = json.loads(error.read() or b"{}").get("detail", error.reason)
+        raise InputError(f"{url} refused ({error.code}): {said}") from None
+    except (OSError, ValueError, KeyError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise InputError(f"{url} cannot be asked ({reason}); is the service running?") from None
+    return tokens
+
+
+def _read(path: Path, hint: str) -> str:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise InputError(f"{path} cannot be read ({reason}); {hint}") from None

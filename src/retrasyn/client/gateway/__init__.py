@@ -1,0 +1,1 @@
+"""A gateway on the owner's own side: phone apps say where they are, and it reports privately."""

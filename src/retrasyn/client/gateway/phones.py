@@ -1,0 +1,157 @@
+"""The phones of a gateway: each has a device identity and a ledger of its own.
+
+A phone's place is in memory only, the latest one, and never in a log.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from retrasyn.client.clock import RealClock
+from retrasyn.client.fixes import AHEAD, Latest
+from retrasyn.client.gateway.messages import Heard
+from retrasyn.client.http import Server
+from retrasyn.client.identity import open_folder, write_privately
+from retrasyn.client.loop import Loop, Told
+from retrasyn.client.owner import Agree, Owned
+from retrasyn.errors import LedgerError, RetraSynError
+from retrasyn.wire.canonical import unseal
+from retrasyn.wire.texts import manifest_id
+
+log = logging.getLogger(__name__)
+_FILE = "phone.json"
+Tell = Callable[[int, Told], None]
+
+
+@dataclass(slots=True)
+class Phone:
+    """One phone; without a name, it is the first that nobody knows."""
+
+    number: int
+    owned: Owned = field(repr=False)
+    name: str = field(default="", repr=False)
+    latest: Latest = field(default_factory=Latest, repr=False)
+    server: Server | None = field(default=None, repr=False)
+    loop: Loop | None = field(default=None, repr=False)
+    fault: RetraSynError | None = None
+    thread: threading.Thread | None = field(default=None, repr=False)
+
+    def remember(self, name: str) -> None:
+        """Keep the name of the phone that this identity is for."""
+        write_privately(self.owned.folder / _FILE, json.dumps({"phone": name}).encode())
+        self.name = name
+
+
+@dataclass(slots=True)
+class Phones:
+    """All phones of one gateway, each with a thread that follows its rounds."""
+
+    folder: Path
+    clock: RealClock = field(default_factory=RealClock, repr=False)
+    phones: list[Phone] = field(default_factory=list, repr=False)
+    rounds: int | None = None
+    tell: Tell = field(default=lambda _number, _told: None, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def open(self) -> None:
+        """Read the phones kept in the folder."""
+        open_folder(self.folder)
+        for path in sorted(self.folder.glob("phone-*"), key=lambda path: (len(path.name), path)):
+            self.phones.append(Phone(len(self.phones) + 1, Owned(path), _name_in(path)))
+
+    def enrol(self, link: str, agree: Agree) -> None:
+        """Enrol one more phone; `NAME=LINK` says which, a bare link is for the first unknown."""
+        name, equals, rest = link.partition("=")
+        if not equals or "://" in name:
+            name, rest = "", link
+        if name and any(phone.name == name for phone in self.phones):
+            raise LedgerError(f"phone {name!r} has an identity already; leave its link out")
+        number = len(self.phones) + 1
+        phone = Phone(number, Owned(self.folder / f"phone-{number}"))
+        with phone.owned:
+            phone.owned.enrol(rest, agree)
+        phone.remember(name)
+        self.phones.append(phone)
+
+    def start(self, agree: Agree | None) -> None:
+        """Follow the rounds of every phone that has a name; without consent nothing starts."""
+        for phone in self.phones:
+            phone.loop = self._loop(phone, agree)
+        for phone in self.phones:
+            if phone.name:
+                self._follow(phone)
+
+    def hear(self, heard: Heard) -> bool:
+        """Note where a phone is; False if it is none of ours."""
+        with self._lock:
+            phone = next((p for p in self.phones if p.name == heard.phone), None)
+            if phone is None:
+                phone = next((p for p in self.phones if not p.name), None)
+                if phone is None:
+                    return False
+                phone.remember(heard.phone)
+                self._follow(phone)
+            if heard.taken <= self.clock.now().wall + AHEAD:  # or it would shut out all others
+                phone.latest.hear(heard.fix, heard.taken)
+        return True
+
+    def wait(self) -> None:
+        """Wait until no phone is followed any more; raise if all of them failed."""
+        while not self.clock.stopped.wait(0.2):
+            busy = [p for p in self.phones if p.thread is None or p.thread.is_alive()]
+            if not busy:
+                break
+        faults = [phone.fault for phone in self.phones if phone.fault is not None]
+        if faults and len(faults) == len(self.phones):
+            raise faults[0]
+
+    def stop(self) -> None:
+        """End all loops and let the ledgers go."""
+        self.clock.stopped.set()
+        for phone in self.phones:
+            if phone.thread is not None:
+                phone.thread.join()
+            if phone.server is not None:
+                phone.server.close()
+
+    def _loop(self, phone: Phone, agree: Agree | None) -> Loop:
+        """Return what will follow the rounds of a phone, if its owner agreed to them."""
+        with phone.owned as owned:  # the thread that follows the rounds opens the ledger again
+            server = phone.server = Server(owned.identity.server)
+            envelope = server.campaign()
+            if agree is not None:
+                owned.accept(envelope, agree)
+            manifest, id_ = owned.agreed_to(envelope), manifest_id(unseal(envelope)[0])
+            return Loop(server, owned.reporter(), manifest, id_, phone.latest, self.clock)
+
+    def _follow(self, phone: Phone) -> None:
+        if phone.loop is not None:
+            phone.thread = threading.Thread(target=self._run, args=(phone, phone.loop), daemon=True)
+            phone.thread.start()
+
+    def _run(self, phone: Phone, loop: Loop) -> None:
+        try:
+            for told in loop.run(self.rounds):
+                self.tell(phone.number, told)
+        except RetraSynError as fault:
+            phone.fault = fault
+            log.error("phone %d is silent: %s", phone.number, fault)  # noqa: TRY400 - one line
+        finally:
+            phone.owned.close()
+
+
+def _name_in(folder: Path) -> str:
+    try:
+        name = json.loads((folder / _FILE).read_bytes())["phone"]
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError, KeyError, TypeError):
+        name = None
+    if not isinstance(name, str):
+        raise LedgerError(f"{folder / _FILE} is damaged; delete it, and the next phone is taken")
+    return name

@@ -1,0 +1,185 @@
+"""One device, round after round: fetch, draw, wait for a fix, report, send until it is settled.
+
+All that protects its owner stands in `retrasyn.device`; here are only clocks, waiting and sending.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass, field
+from itertools import pairwise
+
+from retrasyn.client.clock import Clock
+from retrasyn.client.fixes import Fixes
+from retrasyn.client.http import Server
+from retrasyn.client.presence import heartbeat_of
+from retrasyn.client.rounds import Opened, Rounds
+from retrasyn.client.sending import Fate, Hear, send
+from retrasyn.device import Answer, Drawn, Refusal, Reporter, Tracker
+from retrasyn.device.reactions import Reaction
+from retrasyn.device.sampling import draw_word
+from retrasyn.errors import ServerError
+from retrasyn.messages import Manifest
+from retrasyn.randomness.entropy import Words, system_bytes
+
+log = logging.getLogger(__name__)
+_MOMENT = 200  # milliseconds before closing by which a report is made
+Decision = Drawn | Answer | Refusal
+Step = Callable[["_Part", int], None]
+"""Does one thing in a round, and must be done with it by an instant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a device did about a round, in words for its owner: no place, no bits, no name."""
+
+    t: int
+    words: str
+    sent: bool = False
+
+    def __str__(self) -> str:
+        return f"round {self.t}: {self.words}"
+
+
+@dataclass(slots=True)
+class _Part:
+    """What a device does in one round."""
+
+    opened: Opened
+    decision: Decision
+    _: KW_ONLY
+    sharing: bool
+    settled: bool = False  # whether the heartbeat needs no further care
+    told: Told = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.told = Told(self.opened.t, "")
+
+
+@dataclass(slots=True)
+class Loop:
+    """Drives a reporter and a tracker by a clock."""
+
+    server: Server
+    reporter: Reporter = field(repr=False)
+    manifest: Manifest
+    id: bytes  # of the manifest
+    fixes: Fixes = field(repr=False)
+    clock: Clock = field(repr=False)
+    words: Words = field(default=system_bytes, repr=False)
+    _rounds: Rounds = field(init=False, repr=False)
+    _tracker: Tracker = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._rounds = Rounds(self.server, self.manifest, self.id, self.clock)
+        self._tracker = Tracker(self.manifest, self.words)
+
+    def run(self, rounds: int | None = None) -> Iterator[Told]:
+        """Take part in rounds while the owner shares; one round more then says that it is over.
+
+        Told to stop by the clock, it ends without one.
+        """
+        n, last, sharing = 0, -1, True
+        while sharing:
+            sharing = self.fixes.next_round() and (rounds is None or n < rounds)
+            if not sharing and not n:
+                return
+            opened = self._rounds.after(last)
+            told = None if opened is None else self._take_part(opened, sharing=sharing)
+            if opened is None or told is None:
+                return
+            yield told
+            n, last = n + 1, opened.t
+
+    def _take_part(self, opened: Opened, *, sharing: bool) -> Told | None:
+        """Do what is due in a round, at instants none of which depends on a place."""
+        now = self.clock.now()
+        if sharing:  # presence; the place comes later
+            self._tracker.observe(opened.t, None, boot=now.boot)
+        else:
+            self._tracker.stop(opened.t, boot=now.boot)
+        part = _Part(opened, self._decide(opened), sharing=sharing)
+        due = self._due(part, now.wall)
+        for (instant, step), (following, _) in pairwise([*due, (opened.close, self._beat)]):
+            if not self.clock.wait_until(instant):
+                return None
+            step(part, following)
+        if not part.settled:
+            self._beat(part, opened.close)
+        return part.told
+
+    def _due(self, part: _Part, now: int) -> list[tuple[int, Step]]:
+        """Return what is to be done when.
+
+        The place is read in the middle of the round, or at the drawn instant if that is before.
+        So two readings never lie further apart than rounds do and half a period, and a ledger that
+        counts uptime in whole rounds, to the nearest, agrees with one that counts rounds.
+        """
+        close, span = part.opened.close, max(part.opened.close - now, 1)
+        middle = self._rounds.opening(part.opened.t) + self.manifest.period * 500
+        send_at = now
+        if isinstance(part.decision, Drawn):
+            send_at = min(part.decision.send_at, close - min(_MOMENT, span // 4))
+        drawn = isinstance(part.decision, Drawn)
+        sample_at = max(min(middle, send_at) if drawn else middle, now)
+        beat_at = now + draw_word(self.words) % max(span * 3 // 4, 1)
+        steps: list[tuple[int, Step]] = [
+            (sample_at, self._sample),
+            (max(send_at, sample_at) if drawn else now, self._report),
+            (beat_at, self._beat),
+        ]
+        return sorted(steps, key=lambda step: step[0])
+
+    def _decide(self, opened: Opened) -> Decision:
+        """Draw; a round of another campaign than the pinned one may end everything."""
+        try:
+            if self.manifest.sampling == "curator" and not any(
+                self.server.asked(opened.t, [self.reporter.device])
+            ):
+                return Refusal(7, "not for this device")
+        except ServerError as fault:
+            return Refusal(7, f"nobody says whether it is for this device: {fault}")
+        return self.reporter.draw(opened.envelope, self.clock.now(), self._tracker)
+
+    def _sample(self, part: _Part, _until: int) -> None:
+        """Read the place, once; make the report if the round is ours."""
+        now = self.clock.now()
+        if part.sharing:
+            fix = self.fixes.at(now.wall, period=self.manifest.period)
+            self._tracker.observe(part.opened.t, fix, boot=now.boot)
+        if isinstance(part.decision, Drawn):
+            part.decision = self.reporter.report(part.opened.envelope, now, self._tracker)
+
+    def _report(self, part: _Part, _until: int) -> None:
+        """Send what was made, now or before a restart, and say what became of it."""
+        t = part.opened.t
+        if isinstance(part.decision, Refusal):
+            part.told = Told(t, part.decision.reason)
+        elif isinstance(part.decision, Answer):
+            what, close = f"report of round {t}", part.opened.close
+            fate = self._send(what, part.decision.frame, self._hear, until=close)
+            part.told = Told(t, f"reported, {fate.status or 'nobody answered'}", sent=True)
+
+    def _beat(self, part: _Part, until: int) -> None:
+        """Say that this device shares, where that is counted."""
+        t, kind = part.opened.t, self._tracker.kind(part.opened.t)
+        frame = heartbeat_of(self.manifest, self.id, self.reporter, kind=kind, t=t)
+        fate = None
+        if frame is not None:
+            fate = self._send(f"heartbeat of round {t}", frame, None, until=until)
+        part.settled = fate is None or fate.reaction != "resend"
+
+    def _send(self, what: str, frame: bytes, hear: Hear | None, *, until: int) -> Fate:
+        fate = send(self.server, frame, hear, self.clock, until=until, what=what)
+        log.info("%s: %s", what, fate.status or "nobody answered")
+        if fate.reaction == "enrol":
+            self.reporter.quarantine("the curator does not know this device", self.clock.now())
+            raise ServerError(
+                f"{self.server.url} does not know this device any more; leave (retrasyn device "
+                "leave), then enrol again with a new link"
+            )
+        return fate
+
+    def _hear(self, ack: bytes) -> Reaction:
+        return self.reporter.hear(ack, self.clock.now())

@@ -1,0 +1,179 @@
+"""A fleet of real devices that follows a server's rounds with recorded positions."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from retrasyn.client.clock import RealClock
+from retrasyn.client.http import Server
+from retrasyn.client.identity import open_folder
+from retrasyn.client.owner import read_campaign
+from retrasyn.client.rounds import Opened, Rounds
+from retrasyn.errors import LedgerError, ServerError, SettingError
+from retrasyn.fleet.crew import Crew, remembered_verify
+from retrasyn.fleet.ledger import FleetLedger
+from retrasyn.fleet.positions import Positions
+from retrasyn.fleet.recount import Recount, recount
+from retrasyn.wire.canonical import unseal
+from retrasyn.wire.texts import manifest_id
+
+log = logging.getLogger(__name__)
+MAX_BATCH = 10_000
+_ENROL_AT_ONCE = 5_000
+_AGAIN = ("busy", "early")
+_FIRST_PAUSE = 50  # milliseconds
+Record = Callable[[int, Sequence[bytes], Sequence[str]], None]
+"""Takes the frames that were sent in a round, and what became of each."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a fleet did so far."""
+
+    n_devices: int = 0
+    n_rounds: int = 0
+    n_missed: int = 0  # rounds that went by while an earlier one was still being answered
+    n_reports: int = 0
+    n_heartbeats: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
+    slowest: float = 0.0  # seconds from fetching a round to the last answer about it
+
+
+@dataclass(slots=True)
+class Fleet:
+    """Devices, their positions and the server they report to."""
+
+    server: Server
+    crew: Crew = field(repr=False)
+    positions: Positions = field(repr=False)
+    clock: RealClock = field(default_factory=RealClock, repr=False)
+    record: Record | None = field(default=None, repr=False)
+    tally: Tally = field(default_factory=Tally)
+
+    @classmethod
+    def muster(
+        cls,
+        server: Server,
+        positions: Positions,
+        folder: Path,
+        *,
+        operator_token: str | None,
+        record: Record | None = None,
+    ) -> Fleet:
+        """Enrol as many devices as there are positions for; those of an earlier run go on."""
+        ledger = FleetLedger(open_folder(folder) / "fleet.sqlite")
+        try:
+            envelope = server.campaign()
+            manifest = read_campaign(envelope, remembered_verify)
+            _enrol(server, ledger, positions.n_devices, operator_token)
+            id_ = manifest_id(unseal(envelope)[0])
+            crew = Crew.of(envelope, manifest, id_, ledger, positions.n_devices)
+        except BaseException:
+            ledger.close()
+            raise
+        return cls(server, crew, positions, record=record, tally=Tally(len(crew.members)))
+
+    def wait_for_quarantine(self, tell: Callable[[int], None]) -> None:
+        """Wait until every device may speak; nobody moves before."""
+        rounds = self._rounds()
+        while left := self.crew.rounds_left():
+            tell(left)
+            if not self.clock.wait_until(rounds.opening(max(rounds.own(), 0) + 1) + 1):
+                return
+
+    def run(self, n_rounds: int, progress: Callable[[int, int], None]) -> Tally:
+        """Replay so many timestamps, one per round, and one round more in which all stop."""
+        rounds, first, last = self._rounds(), None, -1
+        while first is None or last - first < n_rounds:
+            opened = rounds.after(last)
+            if opened is None:
+                break
+            first = opened.t if first is None else first
+            self.tally.n_missed += 0 if last < 0 else opened.t - last - 1
+            last = opened.t
+            step = last - first
+            self._answer(opened, self.positions.at(step) if step < n_rounds else {})
+            self.tally.n_rounds += 1
+            progress(min(step + 1, n_rounds), n_rounds)
+        return self.tally
+
+    def recount(self) -> Recount:
+        """Count what every device spent, from the log in its ledger."""
+        return recount(self.crew.ledger, self.crew.manifest, self.crew.id)
+
+    def close(self) -> None:
+        """Let the ledger go."""
+        self.crew.ledger.close()
+
+    def _rounds(self) -> Rounds:
+        return Rounds(self.server, self.crew.manifest, self.crew.id, self.clock)
+
+    def _answer(self, opened: Opened, places: dict[int, tuple[float, float]]) -> None:
+        """Answer one round; everything is durable before the first byte is sent."""
+        crew, t, began = self.crew, opened.t, self.clock.now().boot
+        taking_part = crew.see(t, places)
+        reports = crew.answer(opened.envelope, t, places, self._asked(t, taking_part))
+        beats = crew.heartbeats(t, taking_part)
+        frames = [*reports, *beats]  # what has cost something goes first
+        statuses = self._send(frames, until=opened.close)
+        self.tally.n_reports += len(reports)
+        self.tally.n_heartbeats += len(beats)
+        self.tally.statuses.update(statuses)
+        self.tally.slowest = max(self.tally.slowest, (self.clock.now().boot - began) / 1000)
+        if self.record is not None:
+            self.record(t, frames, statuses)
+
+    def _asked(self, t: int, numbers: Sequence[int]) -> Sequence[int]:
+        """Return those whom a drawn round is meant for; other rounds are for everybody."""
+        if self.crew.manifest.sampling != "curator" or not numbers:
+            return numbers
+        ids = [self.crew.members[number].reporter.device for number in numbers]
+        meant = self.server.asked(t, ids)
+        return [number for number, asked in zip(numbers, meant, strict=True) if asked]
+
+    def _send(self, frames: Sequence[bytes], *, until: int) -> list[str]:
+        """Send batches; what is not settled goes again, the same bytes, until the round closes."""
+        statuses = ["busy"] * len(frames)
+        waiting, pause = list(range(len(frames))), float(_FIRST_PAUSE)
+        while waiting:
+            for low in range(0, len(waiting), MAX_BATCH):
+                places = waiting[low : low + MAX_BATCH]
+                heard = self._send_batch([frames[place] for place in places])
+                for place, status in zip(places, heard, strict=True):
+                    statuses[place] = status
+            waiting = [place for place in waiting if statuses[place] in _AGAIN]
+            again = self.clock.now().wall + pause
+            if waiting and (again >= until or not self.clock.wait_until(again)):
+                break
+            pause *= 2
+        return statuses
+
+    def _send_batch(self, frames: Sequence[bytes]) -> Sequence[str]:
+        try:
+            heard = self.server.send_batch(frames)
+        except ServerError as fault:
+            log.warning("a batch was not sent: %s", fault)
+            heard = 0.0
+        return ["busy"] * len(frames) if isinstance(heard, float) else heard
+
+
+def _enrol(server: Server, ledger: FleetLedger, n_devices: int, operator_token: str | None) -> None:
+    """Enrol as many devices as are missing."""
+    if ledger.server not in ("", server.url):
+        raise LedgerError(
+            f"{ledger.path} holds a fleet of {ledger.server}; name another folder with --folder"
+        )
+    wanted = n_devices - len(ledger.devices())
+    if wanted > 0 and operator_token is None:
+        raise SettingError(
+            f"{wanted:,} devices have to be enrolled; give --operator-token, the file that the "
+            "server printed"
+        )
+    while wanted > 0:
+        tokens = server.mint(min(wanted, _ENROL_AT_ONCE), operator_token=operator_token or "")
+        ledger.add(server.url, server.enrol(tokens))
+        wanted -= len(tokens)

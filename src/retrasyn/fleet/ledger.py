@@ -1,0 +1,189 @@
+"""The ledgers of a whole fleet in one file: one transaction per round, before anything is sent.
+
+The devices of a fleet replay recorded positions, so that nobody is harmed if the file is put back
+from a copy; they have no witness against that. All else is as on a device: what is not durable is
+not sent, and what cannot be written is a `LedgerError`.
+
+Beside what each device remembers there is a log of every report ever made, which is only added to.
+The recount reads the log and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from retrasyn.client.answered import Enrolled
+from retrasyn.device.memory import Memory, read_memory
+from retrasyn.device.volatile import Lost
+from retrasyn.errors import LedgerError
+from retrasyn.fleet.texts import write_quickly
+
+_TABLES = """
+CREATE TABLE server (url TEXT NOT NULL);
+CREATE TABLE device (number INTEGER PRIMARY KEY, device BLOB NOT NULL, key BLOB NOT NULL);
+CREATE TABLE memory (number INTEGER PRIMARY KEY, manifest INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE manifest (id INTEGER PRIMARY KEY, text BLOB NOT NULL UNIQUE);
+CREATE TABLE log (
+    number INTEGER NOT NULL, manifest BLOB NOT NULL, t INTEGER NOT NULL, epsilon INTEGER NOT NULL,
+    lookback INTEGER NOT NULL);
+"""
+_PRAGMAS = (
+    "PRAGMA locking_mode = EXCLUSIVE",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """One report that a device of the fleet made."""
+
+    number: int
+    t: int
+    epsilon: int  # micro-nats
+    lookback: int
+
+
+@dataclass(slots=True)
+class Shelf:
+    """The place of one device in the file: what it saves is staged until the round's commit."""
+
+    ledger: FleetLedger = field(repr=False)
+    number: int
+
+    def load(self) -> Memory | Lost:
+        """Return what was saved last."""
+        return self.ledger.load(self.number)
+
+    def save(self, memory: Memory) -> None:
+        """Stage a memory; nothing may be sent before the ledger has committed it."""
+        self.ledger.stage(self.number, memory)
+
+
+@dataclass(slots=True)
+class FleetLedger:
+    """One SQLite file, open in one process."""
+
+    path: Path
+    _connection: sqlite3.Connection = field(init=False, repr=False)
+    _staged: dict[int, Memory] = field(default_factory=dict, init=False, repr=False)
+    _logged: dict[int, tuple[bytes, int]] = field(default_factory=dict, init=False, repr=False)
+    _manifests: dict[bytes, int] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        new = not self.path.exists()
+        try:
+            if new:
+                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            self._connection = sqlite3.connect(self.path, timeout=1.0, isolation_level=None)
+            for pragma in _PRAGMAS:
+                self._connection.execute(pragma)
+            if not self._connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+                self._connection.executescript(f"BEGIN; {_TABLES} COMMIT;")
+            self._manifests = {
+                text: id_ for id_, text in self._connection.execute("SELECT id, text FROM manifest")
+            }
+            newest = "SELECT number, manifest, max(t) FROM log GROUP BY number"
+            self._logged = {
+                number: (bytes(manifest), t)
+                for number, manifest, t in self._connection.execute(newest)
+            }
+        except (sqlite3.Error, OSError) as fault:
+            raise self._broken(fault) from None
+
+    def close(self) -> None:
+        """Let the file go; what was staged and not committed is forgotten."""
+        self._connection.close()
+
+    @property
+    def server(self) -> str:
+        """The server these devices are enrolled at; empty if there are none."""
+        row = self._connection.execute("SELECT url FROM server").fetchone()
+        return "" if row is None else str(row[0])
+
+    def devices(self) -> list[Enrolled]:
+        """Return the identities in the order of their numbers."""
+        rows = self._connection.execute("SELECT device, key FROM device ORDER BY number")
+        return [Enrolled(bytes(device), bytes(key)) for device, key in rows]
+
+    def add(self, server: str, enrolled: list[Enrolled]) -> None:
+        """Keep new identities; they get the next numbers."""
+        rows = [(one.device, one.key) for one in enrolled]
+        first = len(self.devices())
+        with self._transaction() as write:
+            if not self.server:
+                write.execute("INSERT INTO server VALUES (?)", (server,))
+            write.executemany(
+                "INSERT INTO device VALUES (?, ?, ?)",
+                [(first + place, *row) for place, row in enumerate(rows)],
+            )
+
+    def load(self, number: int) -> Memory | Lost:
+        """Return what a device saved last."""
+        row = self._connection.execute(
+            "SELECT body, text FROM memory JOIN manifest ON manifest.id = memory.manifest "
+            "WHERE number = ?",
+            (number,),
+        ).fetchone()
+        if row is None:
+            return Lost("missing")
+        try:
+            return replace(read_memory(row[0]), pinned=bytes(row[1]))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return Lost("corrupt")
+
+    def stage(self, number: int, memory: Memory) -> None:
+        """Take what a device wants to save into the next transaction."""
+        self._staged[number] = memory
+
+    def commit(self) -> None:
+        """Write all that was staged, and log every new report; durable when this returns."""
+        bodies, news = [], []
+        for number, memory in self._staged.items():
+            id_ = self._manifests.setdefault(memory.pinned, len(self._manifests) + 1)
+            bodies.append((number, id_, write_quickly(memory)))
+            newest = memory.entries[-1] if memory.entries else None
+            if newest is not None and self._logged.get(number) != (newest.manifest, newest.t):
+                self._logged[number] = newest.manifest, newest.t
+                entry = (number, newest.manifest, newest.t, newest.epsilon, newest.lookback)
+                news.append(entry)
+        with self._transaction() as write:
+            write.executemany(
+                "INSERT OR IGNORE INTO manifest VALUES (?, ?)",
+                [(id_, text) for text, id_ in self._manifests.items()],
+            )
+            write.executemany("INSERT OR REPLACE INTO memory VALUES (?, ?, ?)", bodies)
+            write.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?)", news)
+        self._staged.clear()
+
+    def log(self, manifest: bytes) -> Iterator[Logged]:
+        """Return every report ever made in a campaign, by its round."""
+        rows = self._connection.execute(
+            "SELECT number, t, epsilon, lookback FROM log WHERE manifest = ? ORDER BY t",
+            (manifest,),
+        )
+        for number, t, epsilon, lookback in rows:
+            yield Logged(number, t, epsilon, lookback)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Write all or nothing."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            yield self._connection
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as fault:
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+            raise self._broken(fault) from None
+
+    def _broken(self, fault: Exception) -> LedgerError:
+        return LedgerError(
+            f"the fleet's ledger {self.path} cannot be used ({fault}): nothing is sent without it; "
+            "free its disk, make it writable, or end the other process that holds it"
+        )

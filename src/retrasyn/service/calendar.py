@@ -1,0 +1,52 @@
+"""The rounds that were opened: those not folded yet, and the signed texts of the latest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from retrasyn.service.campaign import Campaign
+from retrasyn.service.store import RoundRow
+from retrasyn.wire import round_hash
+from retrasyn.wire.canonical import unseal
+
+_REMEMBERED = 1000
+
+
+@dataclass(slots=True)
+class Calendar:
+    """What opening and folding both look at."""
+
+    campaign: Campaign
+    waiting: dict[int, RoundRow] = field(default_factory=dict)  # opened and not folded
+    newest: int | None = None  # of all that were ever opened
+    _latest: dict[int, RoundRow] = field(default_factory=dict)
+
+    def add(self, row: RoundRow, *, waits: bool) -> None:
+        """Take in a round that was opened, now or before a restart; they come in order."""
+        self.newest = row.t
+        self._latest[row.t] = row
+        while len(self._latest) > _REMEMBERED:
+            del self._latest[next(iter(self._latest))]
+        if waits:
+            self.waiting[row.t] = row
+
+    def row(self, t: int) -> RoundRow | None:
+        """Return one of the latest rounds."""
+        return self._latest.get(t)
+
+    def current(self, now: float) -> RoundRow | None:
+        """Return the round that is open."""
+        if self.newest is None or now >= self.campaign.closing_of(self.newest):
+            return None
+        return self._latest[self.newest]
+
+    def next_opening(self, now: float) -> int:
+        """Return the instant at which the next round opens."""
+        t = max(self.campaign.round_at(now) + 1, 0)
+        return self.campaign.opening_of(t if self.newest is None else max(t, self.newest + 1))
+
+    def head(self) -> bytes:
+        """Return the hash that the next round names as its previous."""
+        if self.newest is None:
+            return round_hash(self.campaign.text)
+        return round_hash(unseal(self._latest[self.newest].envelope)[0])

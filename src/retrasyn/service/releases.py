@@ -1,0 +1,192 @@
+"""Releases on the disk: a Parquet file per timestamp, its receipt and a summary beside it.
+
+All three are functions of the account, so that writing them again gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import bisect
+import datetime as dt
+import json
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from retrasyn.data.clock import Clock
+from retrasyn.data.reading_files import read
+from retrasyn.data.trajectories import Trajectories
+from retrasyn.data.writing_files import write
+from retrasyn.errors import InputError, OutputError
+from retrasyn.messages import Release
+from retrasyn.privacy.receipt import Receipt
+from retrasyn.receipts.files import describe, receipt_place
+from retrasyn.service.campaign import Campaign
+from retrasyn.service.durable import make_durable, write_whole
+
+MOST_AT_ONCE = 10_000
+"""Timestamps that one answer may hold."""
+_CACHED = 512
+Summary = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Releases:
+    """The folder of one campaign's releases."""
+
+    folder: Path
+    campaign: Campaign
+    timestamps: list[int] = field(default_factory=list)  # of what is there, ascending
+    _recent: OrderedDict[int, Summary] = field(default_factory=OrderedDict, repr=False)
+
+    @classmethod
+    def open(cls, folder: Path, campaign: Campaign) -> Releases:
+        """Make the folder if need be, and see what is in it."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"folder {folder} cannot be made: {error.strerror}") from None
+        return cls(folder, campaign, sorted(int(path.stem) for path in folder.glob("*.parquet")))
+
+    def path(self, t: int) -> Path:
+        """Return where release t is, or would be."""
+        return self.folder / f"{t:010d}.parquet"
+
+    def write(self, release: Release, receipt: Receipt) -> None:
+        """Write a release, durable when this returns; what is whole already stays as it is.
+
+        The Parquet file comes last: where it is, the others are, too.
+        """
+        path = self.path(release.t)
+        if not path.exists():
+            points = _trajectories(release, self._clock)
+
+            def bind(finished: Path) -> None:
+                make_durable(finished)
+                bound = receipt.travelling_with(describe(finished, name=path.name))
+                write_whole(receipt_place(path), bound.to_json().encode() + b"\n")
+                summary = json.dumps(self._summary_of(release), indent=None)
+                write_whole(self._summary_place(release.t), summary.encode() + b"\n")
+
+            write(points, path, on_written=bind)
+            make_durable(self.folder)
+        place = bisect.bisect_left(self.timestamps, release.t)
+        if self.timestamps[place : place + 1] != [release.t]:
+            self.timestamps.insert(place, release.t)
+
+    @property
+    def newest(self) -> int | None:
+        """The timestamp of the newest release."""
+        return self.timestamps[-1] if self.timestamps else None
+
+    def summary(self, t: int) -> Summary | None:
+        """Return what release t holds, with points per cell; None if it is not there."""
+        place = bisect.bisect_left(self.timestamps, t)
+        if self.timestamps[place : place + 1] != [t]:
+            return None
+        found = self._recent.get(t)
+        if found is None:
+            try:
+                found = json.loads(self._summary_place(t).read_bytes())
+            except (OSError, ValueError):
+                return None
+            self._recent[t] = found  # readers in other threads may add and drop others meanwhile
+            while len(self._recent) > _CACHED:
+                self._recent.popitem(last=False)
+        return found
+
+    def summaries(self, first: int | None, last: int | None, limit: int) -> list[Summary]:
+        """Return what the newest releases within a range hold, ascending, without their cells."""
+        found = self._within(first, last)[-limit:] if limit > 0 else []
+        known = (self.summary(t) for t in found)
+        return [
+            {name: value for name, value in summary.items() if name != "cells"}
+            for summary in known
+            if summary is not None
+        ]
+
+    def after(self, t: int, limit: int) -> list[tuple[int, Summary]]:
+        """Return the releases that follow t, ascending, with their cells."""
+        place = bisect.bisect_right(self.timestamps, t)
+        found = [(then, self.summary(then)) for then in self.timestamps[place : place + limit]]
+        return [(then, summary) for then, summary in found if summary is not None]
+
+    def points(self, first: int | None, last: int | None) -> Trajectories:
+        """Return all synthetic points of a range of time as streams; there may be none."""
+        found = self._within(first, last)
+        if len(found) > MOST_AT_ONCE:
+            raise InputError(
+                f"{len(found):,} timestamps are too many at once; ask for {MOST_AT_ONCE:,} at most"
+            )
+        parts = [read(self.path(t)) for t in found if self._n_points(t)]
+        if not parts:
+            return _no_points(self._clock)
+        return Trajectories.from_columns(
+            traj_id=np.concatenate([part.traj_id for part in parts]),
+            t=np.concatenate([part.t for part in parts]),
+            x=np.concatenate([part.x for part in parts]),
+            y=np.concatenate([part.y for part in parts]),
+            clock=self._clock,
+        )
+
+    def receipt(self, t: int | None = None) -> str | None:
+        """Return the receipt of release t, or of the newest; None if it is not there."""
+        t = self.newest if t is None else t
+        if t is None or t not in self._within(t, t):
+            return None
+        try:
+            return receipt_place(self.path(t)).read_text(encoding="utf-8")
+        except OSError:
+            return None
+
+    @property
+    def _clock(self) -> Clock:
+        manifest = self.campaign.manifest
+        begin = dt.datetime.fromtimestamp(manifest.epoch, dt.UTC)
+        return Clock(begin.isoformat(), float(manifest.period))
+
+    def _within(self, first: int | None, last: int | None) -> list[int]:
+        low = 0 if first is None else bisect.bisect_left(self.timestamps, first)
+        high = None if last is None else bisect.bisect_right(self.timestamps, last)
+        return self.timestamps[low:high]
+
+    def _n_points(self, t: int) -> int:
+        summary = self.summary(t)
+        return 0 if summary is None else int(summary["n_points"])
+
+    def _summary_place(self, t: int) -> Path:
+        return self.folder / f"{t:010d}.summary.json"
+
+    def _summary_of(self, release: Release) -> Summary:
+        """Return what a release holds in plain values."""
+        n_cells = self.campaign.grid.n_cells
+        return {
+            "t": release.t,
+            "time": self._clock.time_of(release.t).isoformat(),
+            "n_points": int(release.ids.size),
+            "n_born": release.n_born,
+            "n_ended": release.n_ended,
+            "n_reports": release.n_reports,
+            "epsilon": release.epsilon_t,
+            "cells": np.bincount(release.cells, minlength=n_cells).tolist(),
+        }
+
+
+def _trajectories(release: Release, clock: Clock) -> Trajectories:
+    """Return the points of one timestamp; their ids ascend."""
+    n = release.ids.size
+    return Trajectories(
+        stream_ids=release.ids,
+        begins=np.full(n, release.t, np.int64),
+        starts=np.arange(n + 1),
+        x=release.x,
+        y=release.y,
+        clock=clock,
+    )
+
+
+def _no_points(clock: Clock) -> Trajectories:
+    nobody, nowhere = np.empty(0, np.int64), np.empty(0)
+    return Trajectories(nobody, nobody, np.zeros(1, np.int64), nowhere, nowhere, clock=clock)

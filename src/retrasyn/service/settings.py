@@ -1,0 +1,252 @@
+"""What an operator may set: one table for the campaign, one for the server, one for its limits.
+
+Everything has a default, so that a campaign can be started with no file at all. Values come from
+a TOML file, and single ones from the command line.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from retrasyn.errors import InputError, MissingExtra, SettingError
+from retrasyn.simulation.city import CITY_BOX
+
+try:
+    from pydantic import BaseModel, ConfigDict, Field, ValidationError
+except ImportError:  # pragma: no cover - the tests have every extra
+    raise MissingExtra('pydantic is not installed: pip install "retrasyn[serve]"') from None
+
+DAY = 86_400
+QUICK = 10
+"""Periods shorter than this many seconds have no grace unless one is set."""
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class CampaignSettings(_Table):
+    """What devices agree to. Most of it stands in the manifest; changing that is a new campaign."""
+
+    name: str = Field(default="retrasyn", description="Name of the campaign, shown at consent.")
+    box: tuple[float, float, float, float] = Field(
+        default=CITY_BOX,
+        description="x0, y0, x1, y1 in the unit of the positions (longitude and latitude, say). "
+        "Public: never take it from positions. The default is the built-in city's.",
+    )
+    grid: int = Field(default=6, description="Side K of the grid, 1 to 64.", ge=1, le=64)
+    method: str = Field(
+        default="steered", description="A row of `retrasyn methods` that asks once."
+    )
+    settings: dict[str, str | int | float | bool] = Field(
+        default={}, description="Further settings of the method, such as alpha."
+    )
+    epsilon: float = Field(default=1.0, description="Privacy budget over any window.", gt=0)
+    window: int = Field(
+        default=20, description="Length w of the protected window, in rounds.", ge=1, le=1 << 20
+    )
+    unit: Literal["position", "transition"] = Field(
+        default="position", description="What a window protects."
+    )
+    oracle: Literal["oue", "grr", "olh", "auto", "small"] = Field(
+        default="oue", description="How devices hide their state."
+    )
+    period: int = Field(default=60, description="Seconds from one round to the next.", ge=1, le=DAY)
+    close_after: int | None = Field(
+        default=None,
+        description="Seconds a round is open; the whole period if not set.",
+        ge=1,
+        le=DAY,
+    )
+    grace: int | None = Field(
+        default=None,
+        description="Seconds after closing in which reports still count; a tenth of the period "
+        "if not set, none for periods below 10 s.",
+        ge=0,
+        le=DAY,
+    )
+    sampling: Literal["auto", "self", "curator"] = Field(
+        default="auto",
+        description="Who decides which devices report, for methods without slots: each device by "
+        "its own coin (auto, self), or a drawn subset (curator).",
+    )
+    seed: int | Literal["random"] = Field(
+        default="random",
+        description="Of the synthesis. random: drawn once and kept in the folder, never shown.",
+    )
+    epoch: int | Literal["next"] = Field(
+        default="next",
+        description="Unix seconds at which round 0 opens. next: the next whole period at the "
+        "first start.",
+    )
+    lifetime_cap: float = Field(
+        default=1000.0,
+        description="Most that one device ever spends in this campaign, in nats.",
+        gt=0,
+    )
+    retention: int = Field(
+        default=100,
+        description="Rounds for which it is remembered who reported (never what).",
+        ge=0,
+        le=1 << 20,
+    )
+
+    @property
+    def seconds_open(self) -> int:
+        """How long a round is open."""
+        return self.period if self.close_after is None else self.close_after
+
+    @property
+    def seconds_of_grace(self) -> int:
+        """How long after closing reports still count."""
+        if self.grace is not None:
+            return self.grace
+        return 0 if self.period < QUICK else self.period // 10
+
+
+class ServerSettings(_Table):
+    """Where the service lives."""
+
+    folder: Path = Field(
+        default=Path("retrasyn-service"), description="Folder of everything the service keeps."
+    )
+    host: str = Field(default="127.0.0.1", description="Address to listen on.")
+    port: int = Field(
+        default=8700, description="Port to listen on; 0: any free one.", ge=0, le=65_535
+    )
+    store: str = Field(
+        default="sqlite",
+        description="sqlite (a file in the folder) or postgresql://USER@HOST/DATABASE.",
+    )
+    tls_certificate: Path | None = Field(
+        default=None, description="PEM file with the certificate chain."
+    )
+    tls_key: Path | None = Field(default=None, description="PEM file with the certificate's key.")
+    operator_token_file: Path | None = Field(
+        default=None, description="File with the operator's token; made in the folder if not set."
+    )
+    public_url: str | None = Field(
+        default=None,
+        description="Address that devices use, if it is not host and port (a proxy, say).",
+    )
+
+
+class LimitSettings(_Table):
+    """What protects the service from too much."""
+
+    max_body: int = Field(default=2 << 20, description="Bytes of a request's body.", ge=1024)
+    max_batch: int = Field(default=10_000, description="Frames of a batch.", ge=1, le=10_000)
+    header_seconds: float = Field(default=6.0, description="Seconds to send the headers in.", gt=0)
+    body_seconds: float = Field(default=10.0, description="Seconds to send the body in.", gt=0)
+    queue_frames: int = Field(
+        default=200_000, description="Frames that may wait to be written; beyond it: busy.", ge=1
+    )
+    rate_per_second: float = Field(
+        default=0.0, description="Requests a second from one address; 0: no limit.", ge=0
+    )
+    burst: int = Field(default=100, description="Requests at once from one address.", ge=1)
+    snapshot_every: int = Field(
+        default=20, description="Rounds from one snapshot to the next.", ge=1
+    )
+    feed_clients: int = Field(default=100, description="Readers of the live feed at once.", ge=0)
+
+
+class Settings(_Table):
+    """All settings, validated once.
+
+    >>> Settings.load(None, {"window": "5", "port": "0"}).campaign.window
+    5
+    """
+
+    campaign: CampaignSettings = Field(
+        default=CampaignSettings(), description="What devices agree to."
+    )
+    server: ServerSettings = Field(default=ServerSettings(), description="Where the service lives.")
+    limits: LimitSettings = Field(
+        default=LimitSettings(), description="What protects it from too much."
+    )
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str] | None = None, changes: Mapping[str, str] | None = None
+    ) -> Settings:
+        """Read a TOML file, then apply single changes by name, as the command line gives them."""
+        values = {} if path is None else _read(Path(path))
+        for name, text in (changes or {}).items():
+            section, field = _place(name)
+            table = values.setdefault(section, {})
+            if not isinstance(table, dict):
+                raise SettingError(f"setting {section} must be a table; write [{section}]")
+            if field in _SECTIONS[section].model_fields:
+                table[field] = _value(section, field, text)
+            else:
+                table.setdefault("settings", {})[field] = text
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise SettingError(_explain(error)) from None
+
+
+_SECTIONS: dict[str, type[_Table]] = {
+    "campaign": CampaignSettings,
+    "server": ServerSettings,
+    "limits": LimitSettings,
+}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Read a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"configuration {path} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"configuration {path} is not TOML: {error}") from None
+
+
+def _place(name: str) -> tuple[str, str]:
+    """Return the table and the field of a setting; a field alone is enough."""
+    section, dot, field = name.rpartition(".")
+    if section == "campaign.settings":
+        return "campaign", field
+    if dot and field in getattr(_SECTIONS.get(section), "model_fields", {}):
+        return section, field
+    for table, fields in _SECTIONS.items():
+        if not dot and name in fields.model_fields:
+            return table, name
+    raise SettingError(_unknown(name))
+
+
+def _unknown(name: str) -> str:
+    """Say that there is no such setting, and which one may have been meant."""
+    known = [field for fields in _SECTIONS.values() for field in fields.model_fields]
+    close = difflib.get_close_matches(name.rpartition(".")[2], known, n=1)
+    hint = f"did you mean {close[0]}?" if close else "see: retrasyn serve --print-config"
+    return f"unknown setting {name!r}; {hint}"
+
+
+def _value(section: str, field: str, text: str) -> Any:
+    """Read a value as the command line gives it: numbers separated by commas are a list."""
+    kind = str(_SECTIONS[section].model_fields[field].annotation)
+    if "tuple" in kind:
+        return text.split(",")
+    if field == "settings":
+        raise SettingError("give a method's settings one by one: campaign.settings.alpha=8")
+    return text
+
+
+def _explain(error: ValidationError) -> str:
+    """Say in one line what is wrong first."""
+    first = error.errors(include_url=False)[0]
+    name = ".".join(str(part) for part in first["loc"][:2])
+    if first["type"] == "extra_forbidden":
+        return _unknown(".".join(str(part) for part in first["loc"]))
+    given = first.get("input")
+    shown = f"={str(given)[:60]!r}" if isinstance(given, str | int | float) else ""
+    rule = str(first["msg"]).removeprefix("Value error, ")
+    return f"setting {name}{shown}: {rule[:1].lower()}{rule[1:]}; correct it"

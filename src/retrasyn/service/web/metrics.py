@@ -1,0 +1,108 @@
+"""Metrics for Prometheus, in a registry of their own; `docs/operations.md` explains each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from retrasyn.service.service import Service
+    from retrasyn.service.web.counts import Counts
+
+_BOUNDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
+
+
+COUNTED = {
+    "rounds_opened": "Rounds opened.",
+    "rounds_folded": "Rounds folded.",
+    "rounds_missed": "Rounds that never opened, because the service was not running.",
+    "rounds_recovered": "Rounds stepped through again after a restart.",
+    "reports_folded": "Reports that were counted.",
+    "reports_dropped": "Reports that the curator's ledger refused at folding.",
+    "heartbeats_folded": "Heartbeats that were counted.",
+    "alarms": "Tests on reports that were alarmed.",
+    "releases_written": "Releases written.",
+    "snapshots_saved": "Snapshots saved.",
+    "devices_enrolled": "Devices that enrolled.",
+    "devices_removed": "Devices that left or were revoked.",
+    "failures": "Failures of opening, folding or releasing, each tried again.",
+}
+"""What `service.counters` counts, by name."""
+HOLDING = {
+    "ready": "1 if reports are taken and rounds go on.",
+    "store_healthy": "1 if the last write worked.",
+    "frames_waiting": "Reports and heartbeats taken in and not answered yet.",
+    "rounds_waiting": "Rounds that are open or not folded yet.",
+    "devices": "Devices enrolled.",
+    "newest_release": "Latest timestamp released; -1: none.",
+    "fold_seconds": "Seconds the last fold took, release included.",
+    "feed_clients": "Readers of the live feed.",
+}
+"""What is so at the moment."""
+
+
+class Metrics(Collector):
+    """Reads the numbers when it is asked for them."""
+
+    def __init__(self, service: Service, counts: Counts) -> None:
+        self._service, self._counts = service, counts
+        self._registry = CollectorRegistry(auto_describe=False)
+        self.ack_seconds = Histogram(
+            "retrasyn_ack_seconds",
+            "Time from a report's headers to its acknowledgement.",
+            buckets=_BOUNDS,
+            registry=self._registry,
+        )
+        self._registry.register(self)
+
+    def text(self) -> bytes:
+        """Return all metrics in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def describe(self) -> list[Metric]:
+        """Name nothing ahead: the registry is ours alone."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Return every metric but the histogram."""
+        requests = CounterMetricFamily(
+            "retrasyn_requests", "Requests answered.", labels=["route", "status"]
+        )
+        for (route, code), n in sorted(self._counts.requests.items()):
+            requests.add_metric([route, str(code)], n)
+        yield requests
+        frames = CounterMetricFamily(
+            "retrasyn_frames", "Reports and heartbeats by what became of them.", labels=["status"]
+        )
+        for status, n in sorted(self._counts.frames.items()):
+            frames.add_metric([status], n)
+        yield frames
+        yield from self._counters()
+        yield from self._gauges()
+
+    def _counters(self) -> Iterator[Metric]:
+        """Return what the service has counted, each figure under its own name."""
+        figures = self._service.counters.to_dict()
+        for name, says in COUNTED.items():
+            yield CounterMetricFamily(f"retrasyn_{name}", says, figures[name])
+
+    def _gauges(self) -> Iterator[Metric]:
+        """Return what holds at the moment."""
+        service = self._service
+        status, newest = service.operator_status(), service.releases.newest
+        values = {
+            "ready": status["ready"],
+            "store_healthy": service.ingest.healthy,
+            "frames_waiting": status["n_waiting_frames"],
+            "rounds_waiting": status["n_waiting_rounds"],
+            "devices": status["n_enrolled"],
+            "newest_release": -1 if newest is None else newest,
+            "fold_seconds": service.counters.fold_seconds,
+            "feed_clients": self._counts.n_feeds,
+        }
+        for name, says in HOLDING.items():
+            yield GaugeMetricFamily(f"retrasyn_{name}", says, float(values[name]))

@@ -1,0 +1,190 @@
+"""``retrasyn serve`` and ``retrasyn token`` as a person runs them."""
+
+import contextlib
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tomllib
+import urllib.request
+
+import pytest
+
+from cli.running import COMMAND, assert_one_line, environment, run
+from retrasyn.service.settings import Settings
+
+PATIENCE = 60
+
+
+@contextlib.contextmanager
+def serving(folder, *arguments):
+    """Run the service as a process of its own; give the process and what it said first."""
+    process = subprocess.Popen(
+        [COMMAND, "serve", "--port", "0", "--folder", str(folder), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    try:
+        said = []
+        while not said or not said[-1].startswith("Stop with Ctrl-C"):
+            line = process.stdout.readline()
+            assert line, process.stderr.read()
+            said.append(line)
+        yield process, "".join(said)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def get(url, **headers):
+    asked = urllib.request.Request(url, headers=headers)  # noqa: S310 - loopback
+    with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:  # noqa: S310 - the same
+        return json.load(answer)
+
+
+def enrol(link):
+    """Use up an enrolment link."""
+    url, _, token = link.partition("/#enrol=")
+    asked = urllib.request.Request(  # noqa: S310 - loopback
+        f"{url}/v1/enrolments",
+        data=json.dumps({"tokens": [token]}).encode(),
+        headers={"content-type": "application/json"},
+    )
+    with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:  # noqa: S310 - the same
+        return json.load(answer)["devices"]
+
+
+def test_serving_needs_no_configuration_and_stops_cleanly(tmp_path):
+    folder = tmp_path / "service"
+    with serving(folder, "--set", "period=1") as (process, said):
+        url = re.search(r"runs at (http://127\.0\.0\.1:\d+), a round every 1 s", said)[1]
+        assert get(f"{url}/v1/status")["guarantee"] in said
+        (link,) = re.findall(r"http://\S+/#enrol=\S+", said)
+        assert len(enrol(link)) == 1
+        token_file = folder / "operator.token"
+        assert str(token_file) in said
+        assert token_file.stat().st_mode & 0o777 == 0o600
+        token = token_file.read_text().strip()
+        bearer = {"authorization": f"Bearer {token}"}
+        assert get(f"{url}/v1/operator/status", **bearer)["n_enrolled"] == 1
+        assert token not in said
+        made = run("token", 3, "--folder", folder)
+        assert made.code == 0, made.err
+        links = made.out.split()
+        assert len(links) == len(set(links)) == 3
+        assert all(len(enrol(link)) == 1 for link in links)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, err
+    assert "stopping signal=SIGTERM" in err
+    assert "Traceback" not in err
+    for secret in (token, link.partition("=")[2]):
+        assert secret not in err
+
+
+def test_started_again_it_goes_on_and_control_c_is_130(tmp_path):
+    manifests = []
+    for _ in range(2):
+        with serving(tmp_path / "service") as (process, said):
+            url = re.search(r"http://127\.0\.0\.1:\d+", said)[0]
+            manifests.append(get(f"{url}/v1/status")["manifest"])
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 130, err
+        assert "Traceback" not in err
+    assert manifests[0] == manifests[1]
+
+
+def test_a_folder_in_use_is_refused_in_one_line(tmp_path):
+    with serving(tmp_path / "service"):
+        assert_one_line(
+            run("serve", "--port", 0, "--folder", tmp_path / "service", "--quiet"),
+            "is held by another process",
+        )
+
+
+def test_a_port_in_use_is_refused_in_one_line_before_anything_is_made(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        outcome = run("serve", "--port", port, "--folder", tmp_path / "service", "--quiet")
+    assert_one_line(outcome, f"127.0.0.1:{port}", "--port")
+    assert not (tmp_path / "service").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--set", "windw=5"], "did you mean window?"),
+        (["--set", "window=x"], "window"),
+        (["--set", "window"], "NAME=VALUE"),
+        (["--port", "70000"], "port"),
+        (["--host", "no.such.host.invalid"], "no.such.host.invalid"),
+        (["--config", "missing.toml"], "missing.toml"),
+        (["--set", "method=lbd"], "lbd"),
+        (["--set", "tls_certificate=missing.pem"], "belong together"),
+        (["--set", "tls_certificate=a.pem", "--set", "tls_key=b.pem"], "a.pem"),
+    ],
+)
+def test_what_cannot_be_served_is_refused_in_one_line(tmp_path, monkeypatch, arguments, named):
+    monkeypatch.chdir(tmp_path)
+    if "--port" not in arguments:
+        arguments = [*arguments, "--port", "0"]
+    assert_one_line(run("serve", "--folder", tmp_path / "service", "--quiet", *arguments), named)
+
+
+@pytest.mark.parametrize("text", ["[campaign", "[campaign]\nwindow = 'x'\n", "[nonsense]\na = 1\n"])
+def test_a_configuration_that_is_none_is_refused_in_one_line(tmp_path, text):
+    config = tmp_path / "curator.toml"
+    config.write_text(text)
+    outcome = run("serve", "--config", config, "--folder", tmp_path / "service", "--port", 0)
+    assert_one_line(outcome)
+    assert not (tmp_path / "service").exists()
+
+
+def test_the_printed_configuration_is_complete_and_says_the_defaults(tmp_path):
+    outcome = run("serve", "--print-config")
+    assert outcome.code == 0
+    config = tmp_path / "curator.toml"
+    config.write_text(outcome.out)
+    assert Settings.load(config) == Settings.load()
+    for section, table in Settings.model_fields.items():
+        given = tomllib.loads(outcome.out)[section]
+        for name, field in type(table.default).model_fields.items():
+            assert field.description, name
+            assert (name in given) or f"\n# {name} =\n" in outcome.out, name
+
+
+def test_links_need_a_running_service_and_its_token(tmp_path):
+    assert_one_line(run("token", "--folder", tmp_path), "address", "running?")
+    (tmp_path / "operator.token").write_text("nonsense\n")
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        port = nobody.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    assert_one_line(run("token", "--folder", tmp_path, "--server", url), url, "running?")
+    assert_one_line(run("token", "--folder", tmp_path, "--server", "ftp://x"), "http://")
+    with serving(tmp_path / "service") as (_, said):
+        url = re.search(r"http://127\.0\.0\.1:\d+", said)[0]
+        refused = run("token", "--server", url, "--token-file", tmp_path / "operator.token")
+        assert_one_line(refused, "401", "operator's token")
+        assert "nonsense" not in refused.err
+        assert_one_line(run("token", 0, "--folder", tmp_path / "service"), "422")
+
+
+@pytest.mark.parametrize("name", ["granian", "fastapi", "prometheus_client"])
+def test_a_missing_extra_says_what_to_type(name, tmp_path):
+    program = (
+        f"import sys; sys.modules[{name!r}] = None\n"
+        "from retrasyn.cli import main\n"
+        f"main(['serve', '--port', '0', '--folder', {str(tmp_path / 'service')!r}])"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert ended.stderr == f'error: {name} is not installed: pip install "retrasyn[serve]"\n'
+    assert not (tmp_path / "service").exists()

@@ -1,0 +1,310 @@
+"""Stopped or killed anywhere, the service goes on as if nothing had happened."""
+
+import asyncio
+import random
+import shutil
+
+import numpy as np
+import pytest
+
+from retrasyn.messages import Report
+from retrasyn.service.service import Service
+from retrasyn.wire import encode_report
+from service.crowd import Crowd, SetClock, finish, play, settings_in
+
+ROUNDS = 9
+
+
+async def crash(service):
+    """End a service as a kill would: nothing is saved, nothing is finished."""
+    service._machine.ingest._thread.shutdown(wait=True)
+    service.store.close()
+    service._vault.close()
+
+
+async def start(folder, **changes):
+    service = Service(settings_in(folder, **changes), SetClock())
+    await service.start(runs=False)
+    return service
+
+
+def released(service_or_folder):
+    """Return every file of the releases by name."""
+    return {
+        str(path.relative_to(service_or_folder)): path.read_bytes()
+        for path in sorted(service_or_folder.rglob("releases/**/*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module", params=["steered", "steered-flags", "steered-hidden", "retrasyn-b"])
+def unbroken(request, tmp_path_factory):
+    """Run a campaign without a break; keep its beginning and all that was sent."""
+    whole = tmp_path_factory.mktemp("whole") / "service"
+    begun = whole.with_name("begun")
+    changes = {"method": request.param}
+
+    async def run():
+        service = await start(whole, **changes)
+        crowd = await Crowd.enrol(service, 25, rounds=ROUNDS, seed=5)
+        await service.stop()
+        shutil.copytree(whole, begun)
+        service = await start(whole, **changes)
+        crowd.service = service
+        await play(service, crowd, ROUNDS)
+        await finish(service)
+        await service.stop()
+        return crowd.sent
+
+    sent = asyncio.run(run())
+    return begun, released(whole), sent, changes
+
+
+async def replay(folder, sent, changes, *, breaks, mend=None):
+    """Send the same frames again, breaking off in some rounds, before or after the reports."""
+    service = await start(folder, **changes)
+    manifest = service.campaign.manifest
+    for t in range(ROUNDS):
+        for part, half in enumerate((sent[t][::2], sent[t][1::2])):
+            time = manifest.epoch + (t + 0.2 + part / 10) * manifest.period
+            if (t, part) in breaks:
+                await breaks[t, part](service)
+                if mend is not None:
+                    mend(folder)
+                service = Service(settings_in(folder, **changes), SetClock(time))
+                await service.start(runs=False)
+            service.clock.time = time
+            await service.rounds.tick()
+            assert set(await service.ingest.submit(half)) <= {"accepted"}
+            assert set(await service.ingest.submit(half)) <= {"duplicate"}
+    await finish(service)
+    await service.stop()
+    return service
+
+
+async def stop(service):
+    await service.stop()
+
+
+@pytest.mark.parametrize("how", [stop, crash])
+@pytest.mark.parametrize("rounds", [[0, 5], range(ROUNDS)], ids=str)
+def test_the_same_releases_come_whenever_the_service_is_broken_off(unbroken, how, rounds, tmp_path):
+    begun, files, sent, changes = unbroken
+    shutil.copytree(begun, tmp_path / "service")
+    breaks = {(t, t % 2): how for t in rounds}
+    asyncio.run(replay(tmp_path / "service", sent, changes, breaks=breaks))
+    assert released(tmp_path / "service") == files
+    assert len(files) == 3 * ROUNDS
+
+
+def no_snapshots(folder):
+    for path in folder.rglob("snapshots/*/*.npz"):
+        path.unlink()
+
+
+def damaged_snapshots(folder):
+    for path in folder.rglob("snapshots/*/*.npz"):
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+
+
+def newest_damaged(folder):
+    newest = max(folder.rglob("snapshots/*/*.npz"), default=None)
+    if newest is not None:
+        newest.write_bytes(newest.read_bytes()[:100])
+
+
+def no_snapshots_and_no_releases(folder):
+    no_snapshots(folder)
+    for path in folder.rglob("releases/*/*"):
+        path.unlink()
+
+
+def newest_release_lost(folder):
+    """Leave what a kill between the receipt and its release would."""
+    saved = max((int(path.stem) for path in folder.rglob("snapshots/*/*.npz")), default=-1)
+    newest = max(folder.rglob("releases/*/*.parquet"), default=None)
+    if newest is not None and int(newest.stem) > saved:
+        newest.unlink()
+
+
+@pytest.mark.parametrize(
+    "mend",
+    [
+        no_snapshots,
+        damaged_snapshots,
+        newest_damaged,
+        no_snapshots_and_no_releases,
+        newest_release_lost,
+    ],
+)
+def test_lost_or_damaged_files_that_follow_from_others_are_made_again(unbroken, mend, tmp_path):
+    begun, files, sent, changes = unbroken
+    shutil.copytree(begun, tmp_path / "service")
+    breaks = {(3, 1): crash, (7, 0): stop, (8, 1): crash}
+    asyncio.run(replay(tmp_path / "service", sent, changes, breaks=breaks, mend=mend))
+    assert released(tmp_path / "service") == files
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(50))
+def test_any_plan_of_breaks_and_losses_gives_the_same_releases(unbroken, number, tmp_path):
+    begun, files, sent, changes = unbroken
+    shutil.copytree(begun, tmp_path / "service")
+    dice = random.Random(number)
+    places = [(t, part) for t in range(ROUNDS) for part in (0, 1)]
+    breaks = {place: dice.choice([stop, crash]) for place in places if dice.random() < 0.4}
+    losses = [no_snapshots, damaged_snapshots, newest_damaged, newest_release_lost]
+
+    def mend(folder):
+        if dice.random() < 0.5:
+            dice.choice(losses)(folder)
+
+    asyncio.run(replay(tmp_path / "service", sent, changes, breaks=breaks, mend=mend))
+    assert released(tmp_path / "service") == files
+
+
+def test_a_snapshot_ahead_of_a_store_put_back_from_a_copy_is_passed_over(unbroken, tmp_path):
+    begun, _, sent, changes = unbroken
+    folder, copy = tmp_path / "service", tmp_path / "copy.sqlite"
+    shutil.copytree(begun, folder)
+
+    async def run():
+        service = await start(folder, **changes)
+        manifest = service.campaign.manifest
+        for t in range(9):
+            service.clock.time = manifest.epoch + (t + 0.2) * manifest.period
+            await service.rounds.tick()
+            await service.ingest.submit(sent[t])
+            if t == 3:
+                await service.stop()
+                shutil.copy(folder / "service.sqlite", copy)
+                service = Service(settings_in(folder, **changes), service.clock)
+                await service.start(runs=False)
+        await service.stop()
+        shutil.copy(copy, folder / "service.sqlite")
+        service = Service(settings_in(folder, **changes), service.clock)
+        await service.start(runs=False)
+        assert service.rounds.closing.account.last == 2  # round 3 was open when it was copied
+        await service.rounds.tick()
+        assert service.rounds.closing.account.last == 3
+        await service.stop()
+
+    asyncio.run(run())
+
+
+def test_a_round_that_never_opened_is_stepped_over_the_same_way_again(unbroken, tmp_path):
+    begun, _, sent, changes = unbroken
+    gap = 4
+
+    async def run(folder, *, breaks):
+        shutil.copytree(begun, folder)
+        service = await start(folder, **changes)
+        manifest = service.campaign.manifest
+        for t in (0, 1, 2, 2 + gap + 3, 2 + gap + 4):
+            service.clock.time = manifest.epoch + (t + 0.2) * manifest.period
+            await service.rounds.tick()
+            await service.ingest.submit(sent[t] if t < ROUNDS else [])
+            if breaks:
+                clock = service.clock
+                await crash(service)
+                no_snapshots(folder)
+                service = Service(settings_in(folder, **changes), clock)
+                await service.start(runs=False)
+        await finish(service)
+        await service.stop()
+        return service
+
+    service = asyncio.run(run(tmp_path / "one", breaks=False))
+    asyncio.run(run(tmp_path / "other", breaks=True))
+    assert released(tmp_path / "one") == released(tmp_path / "other")
+    assert service.counters.rounds_missed == gap + 2
+    written = [*range(3 + gap), 2 + gap + 3, 2 + gap + 4]
+    if changes["method"] != "steered-hidden":  # whose estimate may be that nobody is there
+        assert service.releases.timestamps == written
+    assert set(service.releases.timestamps) <= set(written)
+
+
+def test_nobody_reports_too_soon_after_a_restart(tmp_path):
+    async def run():
+        folder = tmp_path / "service"
+        service = await start(folder, method="steered-length", window=5)
+        (device,) = await service.enrol(await service.mint(1))
+        statuses = []
+        for t in range(13):
+            manifest = service.campaign.manifest
+            service.clock.time = manifest.epoch + (t + 0.2) * manifest.period
+            await service.rounds.tick()
+            frame = report_of(service, device, t)
+            statuses += await service.ingest.submit([frame])
+            clock = service.clock
+            await (crash if t % 2 else stop)(service)
+            service = Service(settings_in(folder, method="steered-length", window=5), clock)
+            await service.start(runs=False)
+            statuses += await service.ingest.submit([frame])
+        await service.stop()
+        return statuses
+
+    statuses = asyncio.run(run())
+    rest = ["too soon", "too soon"] * 5
+    assert statuses == [*(["accepted", "duplicate", *rest] * 2), "accepted", "duplicate"]
+
+
+def report_of(service, device, t):
+    """Return a report of a device that keeps no ledger."""
+    manifest = service.campaign.manifest
+    report = Report(
+        question=0,
+        n_states=manifest.n_states,
+        t=t,
+        epsilon=manifest.epsilon,
+        manifest=service.campaign.id,
+        device=device.device,
+        bits=bytes(-(-manifest.n_states // 8)),
+    )
+    return encode_report(report, device.key, oracle="oue")
+
+
+def test_one_process_at_a_time_holds_a_folder(tmp_path):
+    async def run():
+        service = await start(tmp_path / "service")
+        other = Service(settings_in(tmp_path / "service"), SetClock())
+        with pytest.raises(Exception, match="held by another process"):
+            await other.start(runs=False)
+        await service.stop()
+        await other.start(runs=False)
+        await other.stop()
+
+    asyncio.run(run())
+
+
+def test_the_clockwork_runs_by_itself(tmp_path):
+    async def run():
+        service = Service(settings_in(tmp_path / "service"), SetClock())
+        await service.start()
+        crowd = await Crowd.enrol(service, 10, rounds=3)
+        seen = []
+
+        async def read():
+            async for t, summary in service.feed.subscribe(-1):
+                seen.append((t, summary["n_points"]))
+
+        reader = asyncio.create_task(read())
+        manifest = service.campaign.manifest
+        for t in range(3):
+            service.clock.time = manifest.epoch + (t + 0.2) * manifest.period
+            while service.rounds.calendar.newest != t:  # noqa: ASYNC110 - it is another task's
+                await asyncio.sleep(0.002)
+            await service.ingest.submit(crowd.frames_at(service.current_round()))
+        service.clock.time += manifest.period
+        while service.releases.newest != 2:  # noqa: ASYNC110 - the same
+            await asyncio.sleep(0.002)
+        await service.stop()
+        await reader
+        return seen, service
+
+    seen, service = asyncio.run(asyncio.wait_for(run(), 60))
+    assert [t for t, _ in seen] == [0, 1, 2]
+    assert all(np.isfinite(n) for _, n in seen)
+    assert service.counters.failures == 0

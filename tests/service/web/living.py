@@ -1,0 +1,201 @@
+"""A real service on a real server for tests: loopback, a free port, a clock moved by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from retrasyn.device.reactions import HTTP_STATUS
+from retrasyn.messages import MOVING, Heartbeat, Report
+from retrasyn.service.service import Enrolled, Service
+from retrasyn.service.settings import Settings
+from retrasyn.service.web.app import Web
+from retrasyn.service.web.server import Server
+from retrasyn.wire.canonical import unseal
+from retrasyn.wire.frames import body_bytes, decode_ack, encode_report, report_digest
+from retrasyn.wire.heartbeats import encode_heartbeat
+
+START = 1_700_000_040.0  # a whole minute
+PATIENCE = 30.0
+Value = TypeVar("Value")
+
+
+class HandClock:
+    """Shows what it was set to; sleepers look every few milliseconds."""
+
+    def __init__(self, now: float = START) -> None:
+        self._now = now
+
+    def now(self) -> float:
+        return self._now
+
+    def set(self, now: float) -> None:
+        self._now = now
+
+    async def sleep_until(self, instant: float) -> None:
+        await asyncio.sleep(0.002 if instant > self._now else 0)
+
+
+@dataclass
+class Answer:
+    """What came back over HTTP."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass
+class Living:
+    """A service that runs in a thread of its own."""
+
+    settings: Settings
+    clock: HandClock
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
+    service: Service = field(init=False)
+    web: Web = field(init=False)
+    server: Server = field(init=False)
+
+    def run(self, work: Coroutine[Any, Any, Value]) -> Value:
+        """Run something in the service's loop."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(PATIENCE)
+
+    async def start(self) -> None:
+        self.server = Server(
+            self.settings.server, header_seconds=self.settings.limits.header_seconds
+        )
+        self.service = Service(self.settings, self.clock)
+        await self.service.start()
+        self.web = Web(self.service, operator_token=self.service.operator_token)
+        await self.server.start(self.web)
+
+    async def stop(self) -> None:
+        self.web.stopping.set()
+        await self.server.stop()
+        await self.service.stop()
+
+    @property
+    def address(self) -> tuple[str, int]:
+        return "127.0.0.1", self.server.port
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(self.address, timeout=PATIENCE)
+
+    def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Answer:
+        """Make one request on a connection of its own."""
+        connection = http.client.HTTPConnection(*self.address, timeout=PATIENCE)
+        try:
+            named = {name.replace("_", "-"): value for name, value in headers.items()}
+            connection.request(method, path, body, named)
+            answer = connection.getresponse()
+            lines = {name.lower(): value for name, value in answer.getheaders()}
+            return Answer(answer.status, lines, answer.read())
+        finally:
+            connection.close()
+
+    def tell(self, method: str, path: str, told: Any) -> Answer:
+        """Send JSON."""
+        return self.ask(method, path, json.dumps(told).encode(), content_type="application/json")
+
+    def send(self, frame: bytes) -> str:
+        """Send one frame and return the status its acknowledgement says."""
+        answer = self.ask("POST", "/v1/reports", frame)
+        ack = decode_ack(answer.body)
+        assert answer.status == HTTP_STATUS[ack.status]
+        assert ack.digest == report_digest(frame)
+        return ack.status
+
+    def ask_operator(self, method: str, path: str, told: Any = None) -> Answer:
+        body = None if told is None else json.dumps(told).encode()
+        token = self.service.operator_token
+        return self.ask(
+            method, path, body, authorization=f"Bearer {token}", content_type="application/json"
+        )
+
+    def enrol(self, n: int) -> list[Enrolled]:
+        async def both() -> list[Enrolled]:
+            return await self.service.enrol(await self.service.mint(n))
+
+        return self.run(both())
+
+    def open_round(self, t: int) -> None:
+        """Set the clock into the middle of a round and wait until it is open."""
+        campaign = self.service.campaign
+        self.clock.set(campaign.opening_of(t) + 1.0)
+        self.wait(lambda: (found := self.service.current_round()) and round_in(found)["t"] == t)
+
+    def release(self, t: int) -> None:
+        """Set the clock behind a round's end and wait for its release."""
+        campaign = self.service.campaign
+        self.clock.set(campaign.opening_of(t + 1) + campaign.settings.seconds_of_grace + 1.0)
+        self.wait(lambda: (newest := self.service.feed.newest) is not None and newest >= t)
+
+    def wait(self, ready: Any) -> None:
+        """Wait until something holds."""
+        end = time.monotonic() + PATIENCE
+        while not ready():
+            assert time.monotonic() < end, "it did not happen"
+            time.sleep(0.002)
+
+    def report(self, device: Enrolled, t: int, *, bits: bytes | None = None) -> bytes:
+        """Return the frame of a report as a device would make it."""
+        manifest = self.service.campaign.manifest
+        size = body_bytes(0, manifest.n_states, manifest.epsilon, manifest.oracle)
+        report = Report(
+            question=0,
+            n_states=manifest.n_states,
+            t=t,
+            epsilon=manifest.epsilon,
+            manifest=self.service.campaign.id,
+            device=device.device,
+            bits=_random_bits(manifest.n_states, size) if bits is None else bits,
+        )
+        return encode_report(report, device.key, oracle=manifest.oracle)
+
+    def heartbeat(self, device: Enrolled, t: int) -> bytes:
+        beat = Heartbeat(kind=MOVING, t=t, manifest=self.service.campaign.id, device=device.device)
+        return encode_heartbeat(beat, device.key)
+
+
+def _random_bits(n: int, size: int) -> bytes:
+    value = int.from_bytes(os.urandom(size), "little") & ((1 << n) - 1)
+    return value.to_bytes(size, "little")
+
+
+def round_in(envelope: bytes) -> dict[str, Any]:
+    """Return what a sealed round says."""
+    found: dict[str, Any] = json.loads(unseal(envelope)[0])
+    return found
+
+
+@contextmanager
+def living(folder: Path, *, now: float = START, **changes: object) -> Iterator[Living]:
+    """Run a service with settings of one's own until the block ends."""
+    told = {"folder": folder, "port": 0, "seed": 7} | changes
+    settings = Settings.load(None, {name: str(value) for name, value in told.items()})
+    one = Living(settings, HandClock(now))
+    thread = threading.Thread(target=one.loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        one.run(one.start())
+        try:
+            yield one
+        finally:
+            one.run(one.stop())
+    finally:
+        one.loop.call_soon_threadsafe(one.loop.stop)
+        thread.join(PATIENCE)
+        one.loop.close()
