@@ -56,4 +56,3 @@ def test_a_round_without_reports_leaves_the_model_as_it_was():
     release = steps.step(folded(1, []))
     assert np.array_equal(steps.curator.state.memory.released, before)
     assert (release.n_reports, release.ids.size) == (0, 4)
-
