@@ -129,14 +129,16 @@ def test_positions_that_are_none_are_refused(folder, words, names):
 
 
 def test_a_device_runs_from_a_file_and_ends_with_it(served, folder, tmp_path):
-    (tmp_path / "walk.csv").write_text("x,y\n1,1\n,\n2,1\n3,1\n3,2\n")
+    (tmp_path / "walk.csv").write_text("x,y\n1.2345,1\n,\n2,1\n3,1.3456\n3,2\n")
     done = run("device", "run", "--folder", folder, "--csv", tmp_path / "walk.csv")
     assert done.code == 0, done.err
     lines = done.out.splitlines()
     assert len(lines) == 6
-    assert "quarantine" in lines[0]
     sent = [line for line in lines if line.endswith("reported, accepted")]
     assert len(sent) == len(served.reports()) >= 1
+    who = json.loads((folder / "identity.json").read_text())
+    for secret in ("1.234", "1.345", who["device"], who["key"]):
+        assert secret not in done.out + done.err
     status = run("device", "status", "--folder", folder).out
     assert f"spent       {len(sent)} of 1000" in status
     assert "quarantine  none" in status
@@ -155,7 +157,7 @@ def test_a_device_hears_positions_from_standard_input_until_it_ends(served, fold
     first = process.stdout.readline()
     rest, errors = process.communicate(timeout=30)
     assert process.returncode == 0, errors
-    assert "quarantine" in first
+    assert first.startswith("round ")
     assert len(rest.splitlines()) <= 2  # sharing is over: one last round
     assert errors.count("WARNING: a line of the input is no position") == 1
 
@@ -174,8 +176,9 @@ def test_ctrl_c_ends_a_device_without_a_traceback(folder):
     assert errors in ("", "interrupted\n")
 
 
+@pytest.mark.long
 def test_a_device_that_is_killed_again_and_again_never_reports_twice(served, folder):
-    for delay in (0.1, 0.4, 0.7, 0.2, 0.9):
+    for delay in (0.1, 0.4, 0.7, 0.2, 0.9, 0.3, 0.6, 0.0, 0.8, 0.5) * 2:
         process = subprocess.Popen(
             [*COMMAND, "device", "run", "--folder", str(folder), "--at", "1,1"],
             stdout=subprocess.PIPE,
@@ -253,13 +256,6 @@ def test_a_device_the_server_forgot_is_told_to_leave_and_enrol_again(served, fol
     assert_one_line(done, "does not know this device", "enrol again")
     left = run("device", "leave", "--folder", folder)
     assert left.out.splitlines()[0] == "the curator did not know it any more"
-
-
-def test_nothing_a_device_prints_tells_where_it_is(served, folder):
-    done = run("device", "run", "--folder", folder, "--at", "1.23456,2.34567", "--rounds", "3")
-    who = json.loads((folder / "identity.json").read_text())
-    for secret in ("1.234", "2.345", who["device"], who["key"]):
-        assert secret not in done.out + done.err
 
 
 def test_a_service_and_a_device_work_by_the_documented_commands(tmp_path):

@@ -34,13 +34,13 @@ def walk(tmp_path):
 
 def test_a_fleet_reports_recounts_and_records(served, walk, tmp_path):
     record = tmp_path / "frames.jsonl"
-    done = run(*arguments(served, tmp_path, "--rounds", "5", "--record", record))
+    done = run(*arguments(served, tmp_path, "--rounds", "3", "--record", record))
     assert done.code == 0, done.err
     assert "4 devices are silent for 2 more rounds" in done.out
     assert "within epsilon=1" in done.out
     lines = [json.loads(line) for line in record.read_text().splitlines()]
     reports = [f for one in lines for f in one["frames"] if int(f[2:4], 16) < 64]
-    assert len(reports) == len(served.reports()) >= 4
+    assert len(reports) == len(served.reports()) >= 2
     assert f"{len(reports)} reports; at most 1 in any window" in done.out
 
 
@@ -71,6 +71,7 @@ def test_what_cannot_work_is_one_clear_line(served, walk, tmp_path, monkeypatch,
     assert_one_line(run(*arguments(served, tmp_path, *change)), *names)
 
 
+@pytest.mark.long
 def test_the_live_demo_runs_a_service_and_a_fleet_and_leaves_nothing_behind(tmp_path):
     done = subprocess.run(
         [*COMMAND, "demo-live", "--port", "0", "--devices", "50", "--rounds", "2"],

@@ -34,7 +34,7 @@ def test_a_gateway_takes_a_phone_through_its_rounds_and_ends(served, tmp_path):
     process = subprocess.Popen(
         [
             *(*COMMAND, "gateway", f"anna={served.link()}", "--folder", str(tmp_path / "gateway")),
-            *("--port", "0", "--yes", "--rounds", "5"),
+            *("--port", "0", "--yes", "--rounds", "4"),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
