@@ -146,7 +146,8 @@ def test_the_demo_makes_the_files_the_readme_lists(
     after_the_readme: tuple[Path, list[str]],
 ) -> None:
     folder, _ = after_the_readme
-    listed = re.findall(r"^\| `([\w.]+\.(?:html|parquet|json))` \|", PROSE, re.MULTILINE)
+    readme = (ROOT / "README.md").read_text()
+    listed = re.findall(r"^\| `([\w.]+\.(?:html|parquet|json))` \|", readme, re.MULTILINE)
     assert sorted(path.name for path in (folder / "demo-out").iterdir()) == sorted(listed)
 
 
