@@ -1,4 +1,5 @@
 # make demo  : set everything up, then turn a small city into a private synthetic stream
+# make demo-live : a service and a fleet of made-up devices on a fast clock, until Ctrl-C
 # make test  : set everything up, then run every check
 PYTHON ?= python3
 VENV   ?= .venv
@@ -14,10 +15,13 @@ KERNEL_TESTS := tests/contracts tests/metrics tests/mobility tests/oracles tests
 TRUSTED := tests/audit tests/contracts tests/device tests/oracles tests/privacy tests/randomness tests/receipts \
 	tests/simulation tests/wire tests/test_curator.py
 
-.PHONY: demo test test-long cover bench lint setup clean
+.PHONY: demo demo-live test test-long cover bench lint setup clean
 
 demo: $(READY)
 	$(BIN)/retrasyn demo --out demo-out
+
+demo-live: $(READY)
+	$(BIN)/retrasyn demo-live
 
 test: $(READY) lint
 	$(PYTEST)

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from client.test_messages import OWNTRACKS, TRACCAR
+from phone_messages import OWNTRACKS, TRACCAR
 from plain_curator import PlainCurator, serving, small_campaign
 from retrasyn.client.gateway import listener as listening
 from retrasyn.client.gateway.listener import Listener

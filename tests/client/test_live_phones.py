@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 from paho.mqtt import publish
 
-from client.test_messages import OWNTRACKS, TRACCAR
 from components import need
 from live_service import COMMAND, end, service, wait_for
+from phone_messages import OWNTRACKS, TRACCAR
 from retrasyn.client.identity import read_identity
 
 BOX = (2.0, 48.0, 3.0, 49.0)

@@ -182,6 +182,7 @@ def test_no_log_holds_what_must_not_leave_a_device(served, clock, caplog):
     caplog.set_level("DEBUG")
     loop = join(served, clock, fixes=StandingStill((1.23456, 2.34567)))
     list(loop.run(9))
+    loop.server.leave(loop.reporter.device, b"tag")
     for secret in ("1.23456", "2.34567", loop.reporter.device.hex(), loop.reporter.key.hex()):
         assert secret not in caplog.text
 

@@ -9,12 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from campaigns import manifest_of
-from retrasyn.errors import StoreError
+from retrasyn.errors import InputError, StoreError
 from retrasyn.messages import ENTERING, MOVING, QUITTING, Aggregate, Flags, Question
+from retrasyn.service.campaign import Campaign
 from retrasyn.service.feed import Feed
 from retrasyn.service.folded import FoldedRound, from_bytes, to_bytes
 from retrasyn.service.presence import Heard, Presence
+from retrasyn.service.rehearsal import rehearse
+from retrasyn.service.releases import Releases
+from retrasyn.service.service import Service
+from retrasyn.service.settings import Settings
+from retrasyn.service.vault import Vault
 from retrasyn.simulation.recorded import Answers, Folded
+from service.crowd import Crowd, SetClock, finish, play, settings_in
 
 numbers = st.integers(0, 2**32 - 1)
 
@@ -150,3 +157,52 @@ def test_the_feed_resumes_where_a_reader_was_and_ends_with_the_service():
     seen, live = asyncio.run(asyncio.wait_for(run(), 10))
     assert seen == [3, 4, 5, 6]
     assert live == [5, 6]
+
+
+@pytest.mark.parametrize("method", ["steered", "steered-flags", "steered-hidden", "retrasyn-b"])
+@pytest.mark.parametrize("changes", [{"grid": "1"}, {"oracle": "grr"}, {"oracle": "olh"}], ids=str)
+def test_a_rehearsal_leaves_nothing_behind(method, changes, tmp_path):
+    vault = Vault.open(tmp_path / "service")
+    settings = Settings.load(None, {"method": method, "window": "1", **changes})
+    campaign = Campaign.open(settings, vault, 0.0)
+    before = sorted(path.name for path in tmp_path.rglob("*"))
+    rehearse(campaign)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == before
+    assert campaign.make_curator().state.t is None
+    vault.close()
+
+
+def test_releases_are_found_by_time_and_what_is_not_there_is_none(tmp_path):
+    async def run():
+        service = Service(settings_in(tmp_path / "service"), SetClock())
+        await service.start(runs=False)
+        crowd = await Crowd.enrol(service, 8, rounds=5, share=1.0)
+        await play(service, crowd, 5)
+        await finish(service)
+        await service.stop()
+        return service.releases
+
+    releases = asyncio.run(run())
+    assert [s["t"] for s in releases.summaries(1, 3, 9)] == [1, 2, 3]
+    assert [s["t"] for s in releases.summaries(None, None, 2)] == [3, 4]
+    assert releases.summaries(7, None, 9) == releases.summaries(None, None, 0) == []
+    assert "cells" not in releases.summaries(0, 0, 1)[0]
+    assert sum(releases.summary(2)["cells"]) == 8
+    assert releases.summary(9) is releases.receipt(9) is None
+    assert releases.receipt() == releases.receipt(4)
+    points = releases.points(1, 3)
+    assert (points.first_t, points.last_t, points.n_points) == (1, 3, 24)
+    assert points.clock.period == 10.0
+    for t in range(1, 4):
+        alone = releases.points(t, t)
+        rows = points.t == t
+        order = np.argsort(points.traj_id[rows])
+        assert points.traj_id[rows][order].tolist() == alone.traj_id.tolist()
+        assert points.x[rows][order].tolist() == alone.x.tolist()
+    again = Releases.open(releases.folder, releases.campaign)
+    assert again.timestamps == releases.timestamps
+    assert again.summary(2) == releases.summary(2)
+    assert [t for t, _ in again.after(1, 2)] == [2, 3]
+    again.timestamps = list(range(20_000))
+    with pytest.raises(InputError, match="too many at once"):
+        again.points(None, None)

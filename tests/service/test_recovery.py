@@ -1,6 +1,7 @@
 """Stopped or killed anywhere, the service goes on as if nothing had happened."""
 
 import asyncio
+import random
 import shutil
 
 import numpy as np
@@ -142,6 +143,24 @@ def test_lost_or_damaged_files_that_follow_from_others_are_made_again(unbroken, 
     begun, files, sent, changes = unbroken
     shutil.copytree(begun, tmp_path / "service")
     breaks = {(3, 1): crash, (7, 0): stop, (8, 1): crash}
+    asyncio.run(replay(tmp_path / "service", sent, changes, breaks=breaks, mend=mend))
+    assert released(tmp_path / "service") == files
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(50))
+def test_any_plan_of_breaks_and_losses_gives_the_same_releases(unbroken, number, tmp_path):
+    begun, files, sent, changes = unbroken
+    shutil.copytree(begun, tmp_path / "service")
+    dice = random.Random(number)
+    places = [(t, part) for t in range(ROUNDS) for part in (0, 1)]
+    breaks = {place: dice.choice([stop, crash]) for place in places if dice.random() < 0.4}
+    losses = [no_snapshots, damaged_snapshots, newest_damaged, newest_release_lost]
+
+    def mend(folder):
+        if dice.random() < 0.5:
+            dice.choice(losses)(folder)
+
     asyncio.run(replay(tmp_path / "service", sent, changes, breaks=breaks, mend=mend))
     assert released(tmp_path / "service") == files
 

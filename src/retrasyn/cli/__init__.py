@@ -14,6 +14,7 @@ from retrasyn.cli.audit import audit
 from retrasyn.cli.audit_window import audit_window
 from retrasyn.cli.convert import convert
 from retrasyn.cli.demo import demo
+from retrasyn.cli.demo_live import demo_live
 from retrasyn.cli.device import device
 from retrasyn.cli.evaluate import compare, evaluate
 from retrasyn.cli.fleet import fleet
@@ -61,6 +62,7 @@ app.command()(convert)
 app.command()(validate)
 app.command()(generate)
 app.command()(demo)
+app.command()(demo_live)
 app.command()(plan)
 app.command()(reproduce)
 app.command()(gateway)

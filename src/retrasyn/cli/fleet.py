@@ -63,9 +63,8 @@ def fleet(
     token = None if operator_token is None else _read_token(operator_token)
     with ExitStack() as stack:
         recorder = None if record is None else _Recorder(stack.enter_context(_open(record)))
-        crowd = Fleet.muster(
-            Server(server), positions, folder, operator_token=token, record=recorder
-        )
+        curator = stack.enter_context(Server(server))
+        crowd = Fleet.muster(curator, positions, folder, operator_token=token, record=recorder)
         stack.callback(crowd.close)
         n_rounds = rounds or positions.n_timestamps
         try:

@@ -1,6 +1,7 @@
 """``retrasyn gateway``: the owner's own phones become private devices."""
 
 import logging
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -53,17 +54,15 @@ def gateway(
         phones.enrol(link, agreement(yes=yes))
     if not phones.phones:
         raise SettingError("this gateway has no phones yet; give an enrolment link for each")
-    phones.start(agreement(yes=True) if accept else None)
-    listener = Listener(host, port, phones.hear)
-    subscriber = None if mqtt is None else Subscriber(mqtt, phones.hear)
-    try:
+    with ExitStack() as stack:
+        stack.callback(phones.stop)
+        phones.start(agreement(yes=True) if accept else None)
+        listener = Listener(host, port, phones.hear)
+        stack.callback(listener.stop)
         listener.start()
-        if subscriber is not None:
+        if mqtt is not None:
+            subscriber = Subscriber(mqtt, phones.hear)
+            stack.callback(subscriber.stop)
             subscriber.start()
         print(f"phones post to {listener.url}", flush=True)
         phones.wait()
-    finally:
-        if subscriber is not None:
-            subscriber.stop()
-        listener.stop()
-        phones.stop()

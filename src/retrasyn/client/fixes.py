@@ -96,11 +96,8 @@ class Latest:
     def at(self, wall: int, *, period: int) -> Fix | None:
         """Return the latest fix if it is at most a period old."""
         with self._lock:
-            if wall - period * 1000 <= self._taken <= wall + AHEAD:
-                return self._fix
-            if self._taken > wall + AHEAD:  # or a fix of the far future would shut out all others
-                self._fix, self._taken = None, 0
-            return None
+            fresh = wall - period * 1000 <= self._taken <= wall + AHEAD
+            return self._fix if fresh else None
 
     def next_round(self) -> bool:
         """Go on until the end is noted."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import urlsplit
 
+from retrasyn.client.address import check_url, is_loopback
+from retrasyn.client.answered import Answered, Enrolled
 from retrasyn.errors import MissingExtra, ServerError
 from retrasyn.wire.batches import join_frames, read_statuses
 
@@ -22,23 +23,6 @@ _CONNECT_SECONDS = 5.0
 _OK, _NO_CONTENT, _UNAUTHORISED = 200, 204, 401
 _LATER = (429, 503)
 _MAX_WAIT = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """What came back: the status code, the whole body, and when to come again."""
-
-    code: int
-    body: bytes = field(repr=False)
-    retry_after: float | None = None  # seconds; only of those who said so
-
-
-@dataclass(frozen=True, slots=True)
-class Enrolled:
-    """What the curator calls a device, and the key they share."""
-
-    device: bytes = field(repr=False)
-    key: bytes = field(repr=False)
 
 
 @dataclass(slots=True)
@@ -187,36 +171,13 @@ class Server:
 _BINARY = {"Content-Type": "application/octet-stream"}
 
 
-def check_url(url: str) -> str:
-    """Return an address without its end, or refuse what is none.
-
-    >>> check_url("http://127.0.0.1:8700/")
-    'http://127.0.0.1:8700'
-    """
-    try:
-        parts = urlsplit(url.strip())
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
-        raise ServerError(f"{url!r:.80} is no address of a server; write http://HOST:PORT")
-    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
-
-
-def is_loopback(url: str) -> bool:
-    """Tell whether an address stays on this machine."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _open_client(url: str) -> httpx.Client:
     try:
         import httpx  # noqa: PLC0415 - an extra
     except ImportError:
         raise MissingExtra('httpx is not installed: pip install "retrasyn[device]"') from None
+    for library in ("httpx", "httpcore"):  # they would log addresses and headers
+        logging.getLogger(library).setLevel(logging.WARNING)
     return httpx.Client(
         base_url=url,
         timeout=httpx.Timeout(_SECONDS, connect=_CONNECT_SECONDS),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from retrasyn.client.http import check_url
+from retrasyn.client.address import check_url
 from retrasyn.errors import InputError, LedgerError, ServerError
 from retrasyn.wire.frames import DEVICE_BYTES, MIN_KEY_BYTES, tag_of
 

@@ -53,13 +53,18 @@ class Rounds:
             try:
                 found = self._fetch(last)
             except (ServerError, WireError) as fault:
-                log.warning("no round yet: %s", fault)
+                level = logging.DEBUG if poll == self._slowest else logging.WARNING
+                log.log(level, "no round yet: %s", fault)  # not again and again
                 found = None
             if found is not None:
                 return found
             if not self.clock.wait_until(self.clock.now().wall + poll):
                 return None
-            poll = min(2 * poll, _SLOWEST_POLL, self.manifest.period * 100)
+            poll = min(2 * poll, self._slowest)
+
+    @property
+    def _slowest(self) -> int:
+        return min(_SLOWEST_POLL, self.manifest.period * 100)
 
     def check_campaign(self) -> None:
         """Stop where the campaign is not the one the owner agreed to."""

@@ -66,24 +66,15 @@ class Fleet:
     ) -> Fleet:
         """Enrol as many devices as there are positions for; those of an earlier run go on."""
         ledger = FleetLedger(open_folder(folder) / "fleet.sqlite")
-        if ledger.server not in ("", server.url):
-            raise LedgerError(
-                f"folder {folder} holds a fleet of {ledger.server}; name another with --folder"
-            )
-        envelope = server.campaign()
-        manifest = read_campaign(envelope, remembered_verify)
-        wanted = positions.n_devices - len(ledger.devices())
-        if wanted > 0 and operator_token is None:
-            raise SettingError(
-                f"{wanted:,} devices have to be enrolled; give --operator-token, the file that "
-                "the server printed"
-            )
-        while wanted > 0:
-            tokens = server.mint(min(wanted, _ENROL_AT_ONCE), operator_token=operator_token or "")
-            ledger.add(server.url, server.enrol(tokens))
-            wanted -= len(tokens)
-        id_ = manifest_id(unseal(envelope)[0])
-        crew = Crew.of(envelope, manifest, id_, ledger, positions.n_devices)
+        try:
+            envelope = server.campaign()
+            manifest = read_campaign(envelope, remembered_verify)
+            _enrol(server, ledger, positions.n_devices, operator_token)
+            id_ = manifest_id(unseal(envelope)[0])
+            crew = Crew.of(envelope, manifest, id_, ledger, positions.n_devices)
+        except BaseException:
+            ledger.close()
+            raise
         return cls(server, crew, positions, record=record, tally=Tally(len(crew.members)))
 
     def wait_for_quarantine(self, tell: Callable[[int], None]) -> None:
@@ -115,9 +106,8 @@ class Fleet:
         return recount(self.crew.ledger, self.crew.manifest, self.crew.id)
 
     def close(self) -> None:
-        """Let the ledger and the connections go."""
+        """Let the ledger go."""
         self.crew.ledger.close()
-        self.server.close()
 
     def _rounds(self) -> Rounds:
         return Rounds(self.server, self.crew.manifest, self.crew.id, self.clock)
@@ -128,7 +118,7 @@ class Fleet:
         taking_part = crew.see(t, places)
         reports = crew.answer(opened.envelope, t, places, self._asked(t, taking_part))
         beats = crew.heartbeats(t, taking_part)
-        frames = [*reports, *beats]
+        frames = [*reports, *beats]  # what has cost something goes first
         statuses = self._send(frames, until=opened.close)
         self.tally.n_reports += len(reports)
         self.tally.n_heartbeats += len(beats)
@@ -169,3 +159,21 @@ class Fleet:
             log.warning("a batch was not sent: %s", fault)
             heard = 0.0
         return ["busy"] * len(frames) if isinstance(heard, float) else heard
+
+
+def _enrol(server: Server, ledger: FleetLedger, n_devices: int, operator_token: str | None) -> None:
+    """Enrol as many devices as are missing."""
+    if ledger.server not in ("", server.url):
+        raise LedgerError(
+            f"{ledger.path} holds a fleet of {ledger.server}; name another folder with --folder"
+        )
+    wanted = n_devices - len(ledger.devices())
+    if wanted > 0 and operator_token is None:
+        raise SettingError(
+            f"{wanted:,} devices have to be enrolled; give --operator-token, the file that the "
+            "server printed"
+        )
+    while wanted > 0:
+        tokens = server.mint(min(wanted, _ENROL_AT_ONCE), operator_token=operator_token or "")
+        ledger.add(server.url, server.enrol(tokens))
+        wanted -= len(tokens)

@@ -10,7 +10,6 @@ The recount reads the log and nothing else.
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -18,10 +17,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from retrasyn.client.http import Enrolled
+from retrasyn.client.answered import Enrolled
 from retrasyn.device.memory import Memory, read_memory
 from retrasyn.device.volatile import Lost
 from retrasyn.errors import LedgerError
+from retrasyn.fleet.texts import write_quickly
 
 _TABLES = """
 CREATE TABLE server (url TEXT NOT NULL);
@@ -146,7 +146,7 @@ class FleetLedger:
         bodies, news = [], []
         for number, memory in self._staged.items():
             id_ = self._manifests.setdefault(memory.pinned, len(self._manifests) + 1)
-            bodies.append((number, id_, _write(memory)))
+            bodies.append((number, id_, write_quickly(memory)))
             newest = memory.entries[-1] if memory.entries else None
             if newest is not None and self._logged.get(number) != (newest.manifest, newest.t):
                 self._logged[number] = newest.manifest, newest.t
@@ -187,39 +187,3 @@ class FleetLedger:
             f"the fleet's ledger {self.path} cannot be used ({fault}): nothing is sent without it; "
             "free its disk, make it writable, or end the other process that holds it"
         )
-
-
-def _write(memory: Memory) -> str:
-    """Write what `read_memory` reads, without the manifest; thousands are written every round."""
-    odometer, quarantine, lots = memory.odometer, memory.quarantine, memory.lots
-    return json.dumps(
-        {
-            "odometer": {"total": odometer.total, "boot": odometer.boot},
-            "pinned": "",
-            "quarantine": {
-                "reason": quarantine.reason,
-                "t": quarantine.t,
-                "uptime": quarantine.uptime,
-                "rounds": quarantine.rounds,
-            },
-            "lots": None if lots is None else {"phase": lots.phase, "role": lots.role},
-            "heads": [
-                {"manifest": head.manifest.hex(), "t": head.t, "digest": head.digest.hex()}
-                for head in memory.heads
-            ],
-            "entries": [
-                {
-                    "manifest": entry.manifest.hex(),
-                    "t": entry.t,
-                    "uptime": entry.uptime,
-                    "epsilon": entry.epsilon,
-                    "lookback": entry.lookback,
-                    "gap": entry.gap,
-                    "period": entry.period,
-                }
-                for entry in memory.entries
-            ],
-            "frame": memory.frame.hex(),
-            "spent": memory.spent,
-        }
-    )

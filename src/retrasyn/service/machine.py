@@ -109,6 +109,7 @@ class Machine:
             ingest=ingest,
             devices=devices,
             counters=counters,
+            clock=clock,
             lock=lock,
         )
         await ingest.run(_step_again, store, closing)

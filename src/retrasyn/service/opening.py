@@ -11,6 +11,7 @@ from retrasyn.service import asking
 from retrasyn.service.account import Account
 from retrasyn.service.calendar import Calendar
 from retrasyn.service.campaign import Campaign
+from retrasyn.service.clock import Clock
 from retrasyn.service.counters import Counters
 from retrasyn.service.devices import Devices
 from retrasyn.service.gate import Gate
@@ -34,6 +35,7 @@ class Opening:
     ingest: Ingest
     devices: Devices
     counters: Counters
+    clock: Clock
     lock: asyncio.Lock  # of the account
 
     async def open_due(self, now: float) -> None:
@@ -43,6 +45,8 @@ class Opening:
             return
         check_silence(t, self.account.t)
         asked = await self._decide(t)
+        if self.clock.now() >= self.campaign.closing_of(t):
+            return  # deciding had to wait for a fold that took the whole round
         text = self.campaign.write_round(
             t,
             epsilon=asked.epsilon or self.campaign.manifest.epsilon,

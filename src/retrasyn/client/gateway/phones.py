@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from retrasyn.client.clock import RealClock
-from retrasyn.client.fixes import Latest
+from retrasyn.client.fixes import AHEAD, Latest
 from retrasyn.client.gateway.messages import Heard
 from retrasyn.client.http import Server
 from retrasyn.client.identity import open_folder, write_privately
@@ -96,7 +96,8 @@ class Phones:
                     return False
                 phone.remember(heard.phone)
                 self._follow(phone)
-            phone.latest.hear(heard.fix, heard.taken)
+            if heard.taken <= self.clock.now().wall + AHEAD:  # or it would shut out all others
+                phone.latest.hear(heard.fix, heard.taken)
         return True
 
     def wait(self) -> None:

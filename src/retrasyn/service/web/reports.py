@@ -16,6 +16,7 @@ from retrasyn.messages import Ack
 from retrasyn.service.web.bodies import read_body
 from retrasyn.service.web.problems import Problem
 from retrasyn.service.web.replies import Protocol, Reply, Scope
+from retrasyn.wire.batches import MAX_FRAMES, split_frames
 from retrasyn.wire.frames import encode_ack, report_digest
 from retrasyn.wire.heartbeats import is_heartbeat
 
@@ -34,7 +35,9 @@ class Reports:
 
     def __init__(self, service: Service, counts: Counts, deadline: Deadlines) -> None:
         self._service, self._counts = service, counts
-        self._max_body, self._deadline = service.settings.limits.max_body, deadline
+        limits = service.settings.limits
+        self._max_body, self._max_batch = limits.max_body, limits.max_batch
+        self._deadline = deadline
         self._manifest = service.campaign.id
 
     async def one(self, scope: Scope, protocol: Protocol) -> Reply:
@@ -52,6 +55,7 @@ class Reports:
         """Take a batch; the answer has the number of a status for each frame."""
         body = await read_body(scope, protocol, limit=self._max_body, deadline=self._deadline)
         try:
+            self._check_number(body)
             statuses = await self._service.ingest.submit_body(body)
         except WireError as error:
             raise Problem(422, f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
@@ -59,6 +63,13 @@ class Reports:
             raise Problem(503, retry_after=busy.retry_after) from None
         self._counts.count_frames(statuses)
         return Reply(200, statuses)
+
+    def _check_number(self, body: bytes) -> None:
+        """Refuse a batch of more frames than the operator wants at once."""
+        if self._max_batch < MAX_FRAMES and len(split_frames(body)) > self._max_batch:
+            raise Problem(
+                413, f"A batch has at most {self._max_batch:,} frames here; send several."
+            )
 
     def _ack(self, status: str, frame: bytes) -> bytes:
         return encode_ack(

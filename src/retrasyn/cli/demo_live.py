@@ -1,0 +1,97 @@
+"""``retrasyn demo-live``: a campaign and a fleet of made-up devices, on a fast clock."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Annotated
+
+import typer
+
+from retrasyn.errors import OutputError, ServerError
+
+_COMMAND = (sys.executable, "-m", "retrasyn")
+_LAST_LINE = "Stop with Ctrl-C"
+
+
+def demo_live(
+    devices: Annotated[int, typer.Option(min=1, help="So many made-up devices.")] = 1000,
+    rounds: Annotated[int, typer.Option(min=1, help="End after so many rounds.")] = 3600,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where the service listens.")] = 8700,
+    folder: Annotated[
+        Path | None, typer.Option("--folder", help="Keep everything here instead of nowhere.")
+    ] = None,
+) -> None:
+    """Run a service and the built-in city's devices, a round every second, until Ctrl-C.
+
+    Example: retrasyn demo-live --devices 200
+    """
+    with ExitStack() as stack:
+        place = Path(folder or stack.enter_context(tempfile.TemporaryDirectory()))
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            log = stack.enter_context((place / "service.log").open("a"))
+        except OSError as error:
+            raise OutputError(f"{place} cannot be used ({error.strerror}); name another") from None
+        service = _start_service(place, port, log)
+        stack.callback(_end, service)
+        url = _wait_until_ready(service, place)
+        city = subprocess.Popen(  # noqa: S603 - our own command
+            [
+                *(*_COMMAND, "fleet", "--server", url, "--devices", str(devices)),
+                *("--rounds", str(rounds), "--folder", str(place / "fleet")),
+                *("--operator-token", str(place / "service" / "operator.token")),
+            ]
+        )
+        stack.callback(_end, city)
+        try:
+            code = city.wait()
+        except KeyboardInterrupt:
+            print("\nstopping both", flush=True)
+            raise
+        if code:
+            raise ServerError(f"the fleet ended with code {code}; {place} has what is left")
+
+
+def _start_service(place: Path, port: int, log: IO[str]) -> subprocess.Popen[str]:
+    settings = ("period=1", "window=5", "name=demo-live")
+    words = [word for setting in settings for word in ("--set", setting)]
+    return subprocess.Popen(  # noqa: S603 - our own command
+        [*_COMMAND, "serve", "--port", str(port), "--folder", str(place / "service"), *words],
+        stdout=subprocess.PIPE,
+        stderr=log,
+        text=True,
+    )
+
+
+def _wait_until_ready(service: subprocess.Popen[str], place: Path) -> str:
+    """Show what the service says until it is ready; return its address."""
+    lines: Iterable[str] = service.stdout or ()
+    for line in lines:
+        print(line, end="", flush=True)
+        if line.startswith(_LAST_LINE):
+            break
+    else:
+        said = (place / "service.log").read_text(errors="replace").strip().splitlines()
+        raise ServerError(f"the service did not start: {' '.join(said[-1:])}")
+    threading.Thread(target=lambda: [None for _ in lines], daemon=True).start()
+    return (place / "service" / "address").read_text().strip()
+
+
+def _end(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
+    """End one of ours as Ctrl-C does; it may have had it already."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()

@@ -1,0 +1,87 @@
+"""`retrasyn fleet` and `retrasyn demo-live` from the command line."""
+
+import json
+import subprocess
+import time
+
+import pytest
+
+from cli.running import assert_one_line, run
+from live_service import COMMAND
+from plain_curator import PlainCurator, serving, small_campaign
+
+
+@pytest.fixture
+def served(tmp_path):
+    (tmp_path / "token").write_text("operator\n")
+    campaign = small_campaign(period=1, window=1, epoch=int(time.time()))
+    with serving(PlainCurator(campaign)) as curator:
+        yield curator
+
+
+def arguments(served, tmp_path, *more):
+    return (
+        *("fleet", tmp_path / "walk.csv", "--server", served.url, "--folder", tmp_path / "fleet"),
+        *("--operator-token", tmp_path / "token", "--quiet", *more),
+    )
+
+
+@pytest.fixture
+def walk(tmp_path):
+    rows = [f"{n},{t},{1 + n},{1 + t / 2}" for n in range(4) for t in range(3)]
+    (tmp_path / "walk.csv").write_text("\n".join(["traj_id,t,x,y", *rows]) + "\n")
+
+
+def test_a_fleet_reports_recounts_and_records(served, walk, tmp_path):
+    record = tmp_path / "frames.jsonl"
+    done = run(*arguments(served, tmp_path, "--rounds", "5", "--record", record))
+    assert done.code == 0, done.err
+    assert "4 devices are silent for 2 more rounds" in done.out
+    assert "within epsilon=1" in done.out
+    lines = [json.loads(line) for line in record.read_text().splitlines()]
+    reports = [f for one in lines for f in one["frames"] if int(f[2:4], 16) < 64]
+    assert len(reports) == len(served.reports()) >= 4
+    assert f"{len(reports)} reports; at most 1 in any window" in done.out
+
+
+def test_ctrl_c_ends_a_fleet_with_its_summary(served, walk, tmp_path):
+    words = arguments(served, tmp_path, "--rounds", "500")
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert "silent for" in process.stdout.readline()
+    process.send_signal(2)
+    said, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "ledgers   0 reports" in said
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        (("--server", "nowhere"), ("http://HOST:PORT",)),
+        (("--operator-token", "missing"), ("missing", "operator's token")),
+        (("--record", "no/such/folder/file"), ("no/such/folder/file", "cannot be written")),
+        (("--folder", "walk.csv"), ("walk.csv", "--folder")),
+    ],
+)
+def test_what_cannot_work_is_one_clear_line(served, walk, tmp_path, monkeypatch, change, names):
+    monkeypatch.chdir(tmp_path)
+    assert_one_line(run(*arguments(served, tmp_path, *change)), *names)
+
+
+def test_the_live_demo_runs_a_service_and_a_fleet_and_leaves_nothing_behind(tmp_path):
+    done = subprocess.run(
+        [*COMMAND, "demo-live", "--port", "0", "--devices", "50", "--rounds", "2"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "demo-live runs at http://127.0.0.1:" in done.stdout
+    assert "#enrol=" in done.stdout
+    assert "50 devices, 3 rounds" in done.stdout
+    assert list(tmp_path.iterdir()) == []
