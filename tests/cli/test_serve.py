@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import tomllib
 import urllib.request
 
@@ -172,3 +173,18 @@ def test_links_need_a_running_service_and_its_token(tmp_path):
         assert_one_line(refused, "401", "operator's token")
         assert "nonsense" not in refused.err
         assert_one_line(run("token", 0, "--folder", tmp_path / "service"), "422")
+
+
+@pytest.mark.parametrize("name", ["granian", "fastapi", "prometheus_client"])
+def test_a_missing_extra_says_what_to_type(name, tmp_path):
+    program = (
+        f"import sys; sys.modules[{name!r}] = None\n"
+        "from retrasyn.cli import main\n"
+        f"main(['serve', '--port', '0', '--folder', {str(tmp_path / 'service')!r}])"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert ended.stderr == f'error: {name} is not installed: pip install "retrasyn[serve]"\n'
+    assert not (tmp_path / "service").exists()

@@ -52,9 +52,8 @@ def serve(
             return
         from retrasyn.service.web.running import run
     except ImportError as error:
-        raise MissingExtra(
-            f'{error.name or "a library"} is not installed: pip install "retrasyn[serve]"'
-        ) from None
+        library = (error.name or "a library").partition(".")[0]
+        raise MissingExtra(f'{library} is not installed: pip install "retrasyn[serve]"') from None
     changes = options.read_settings(setting)
     for name, value in (("host", host), ("port", port), ("folder", folder)):
         if value is not None:

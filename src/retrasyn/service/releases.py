@@ -86,14 +86,16 @@ class Releases:
         place = bisect.bisect_left(self.timestamps, t)
         if self.timestamps[place : place + 1] != [t]:
             return None
-        if t not in self._recent:
+        found = self._recent.get(t)
+        if found is None:
             try:
-                self._recent[t] = json.loads(self._summary_place(t).read_bytes())
+                found = json.loads(self._summary_place(t).read_bytes())
             except (OSError, ValueError):
                 return None
+            self._recent[t] = found  # readers in other threads may add and drop others meanwhile
             while len(self._recent) > _CACHED:
                 self._recent.popitem(last=False)
-        return self._recent[t]
+        return found
 
     def summaries(self, first: int | None, last: int | None, limit: int) -> list[Summary]:
         """Return what the newest releases within a range hold, ascending, without their cells."""

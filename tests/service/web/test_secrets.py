@@ -119,3 +119,23 @@ def test_no_log_line_holds_an_address_of_a_client(told):
     ours = [line for line in records if line.startswith("retrasyn")]
     assert ours
     assert not [line for line in ours if "127.0.0.1" in line]
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/v1/reports"), ("GET", "/v1/status")])
+def test_a_fault_of_ours_is_answered_and_logged_without_its_words(
+    live, monkeypatch, caplog, method, path
+):
+    def fail(*_):
+        raise ValueError(f"canary {COORDINATE}")
+
+    monkeypatch.setattr(type(live.service.ingest), "submit", fail)
+    monkeypatch.setattr(type(live.service), "status", fail)
+    answer = live.ask(method, path, b"x" if method == "POST" else None)
+    assert answer.status == 500
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert COORDINATE.encode() not in answer.body
+    live.wait(lambda: "request failed" in caplog.text)  # it is answered first
+    (line,) = [record for record in caplog.records if "request failed" in record.getMessage()]
+    assert "error=ValueError in=fail" in line.getMessage()
+    assert line.exc_info is None
+    assert COORDINATE not in caplog.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import traceback
 from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -73,8 +74,8 @@ class Web:
             self.metrics.ack_seconds.observe(perf_counter() - began)
         except Problem as problem:
             reply = problem.reply()
-        except Exception:
-            log.exception("request failed")
+        except Exception as error:  # noqa: BLE001 - one request must not end the others
+            _log_fault(error)
             reply = Problem(500).reply()
         self.counts.requests[scope.path if short else "other", reply.status] += 1
         reply.send(protocol)
@@ -86,9 +87,9 @@ class Web:
         try:
             await self._routes(told, bridge.receive, bridge.send)
         except OSError:
-            if not bridge.status:
-                raise
             log.debug("reader hung up")
+        except Exception as error:  # noqa: BLE001 - it was answered already, by `_failed`
+            _log_fault(error)
         finally:
             route = getattr(told.get("route"), "path", "other")
             self.counts.requests[route, bridge.status] += 1
@@ -97,8 +98,7 @@ class Web:
 async def _posted(short: Short, scope: Scope, protocol: Protocol) -> Reply:
     """Take the short way, which knows one method only."""
     if scope.method != "POST":
-        refused = Problem(405).reply()
-        return Reply(405, refused.body, refused.content_type, (("allow", "POST"),))
+        raise Problem(405, headers=(("allow", "POST"),))
     return await short(scope, protocol)
 
 
@@ -123,10 +123,17 @@ def _framework(web: Web, service: Service, operator_token: str) -> FastAPI:
     return app
 
 
-def _response(problem: Problem, headers: dict[str, str] | None = None) -> Response:
+def _log_fault(error: Exception) -> None:
+    """Say what went wrong and where, but not in the error's words: they may quote a request."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    log.error(
+        "request failed error=%s in=%s line=%s", type(error).__name__, place.name, place.lineno
+    )
+
+
+def _response(problem: Problem) -> Response:
     reply = problem.reply()
-    said = (headers or {}) | dict(reply.headers)
-    return Response(reply.body, reply.status, said, media_type=reply.content_type)
+    return Response(reply.body, reply.status, dict(reply.headers), media_type=reply.content_type)
 
 
 async def _refused(_: Request, problem: Any) -> Response:
@@ -134,8 +141,8 @@ async def _refused(_: Request, problem: Any) -> Response:
 
 
 async def _no_route(_: Request, error: Any) -> Response:
-    allowed = {"allow": error.headers["Allow"]} if "Allow" in (error.headers or {}) else None
-    return _response(Problem(error.status_code), allowed)
+    allowed = (error.headers or {}).get("Allow")
+    return _response(Problem(error.status_code, headers=(("allow", allowed),) if allowed else ()))
 
 
 async def _malformed(_: Request, error: Any) -> Response:
@@ -151,10 +158,15 @@ async def _not_now(_: Request, error: Any) -> Response:
     return _response(Problem(503, retry_after=getattr(error, "retry_after", STORE_PAUSE)))
 
 
+async def _failed(_: Request, __: Any) -> Response:
+    return _response(Problem(500))
+
+
 _HANDLERS: dict[type[Exception], Any] = {
     Problem: _refused,
     HTTPException: _no_route,
     RequestValidationError: _malformed,
     StoreError: _not_now,
     Busy: _not_now,
+    Exception: _failed,
 }

@@ -16,6 +16,7 @@ from retrasyn.service.web.problems import Problem
 if TYPE_CHECKING:
     from retrasyn.service.service import Service
 
+_ASKS = (("www-authenticate", "Bearer"),)
 _BEARER = HTTPBearer(auto_error=False, description="The token in the operator's token file.")
 
 
@@ -29,7 +30,7 @@ def routes(service: Service, token: str) -> APIRouter:
         offered = "" if given is None else given.credentials
         found = hashlib.sha256(offered.encode("utf-8", "surrogateescape")).digest()
         if not hmac.compare_digest(found, expected):
-            raise Problem(401, "This needs the operator's token.")
+            raise Problem(401, "This needs the operator's token.", headers=_ASKS)
 
     router = APIRouter(prefix="/v1/operator", tags=["operator"], dependencies=[Depends(check)])
 

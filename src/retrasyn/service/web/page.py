@@ -18,7 +18,7 @@ from retrasyn.service.web.documented import problems
 if TYPE_CHECKING:
     from retrasyn.service.service import Service
 
-_FILES = {"status.css": "text/css", "status.js": "text/javascript"}
+_FILES = {"status.css": "text/css", "status.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 
 def routes(service: Service) -> APIRouter:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from http import HTTPStatus
 
-from retrasyn.service.web.replies import Reply
+from retrasyn.service.web.replies import Headers, Reply
 
 CONTENT_TYPE = "application/problem+json"
 SENTENCES = {
@@ -26,17 +27,22 @@ class Problem(Exception):  # noqa: N818 - it becomes an answer
     """Ends a request with a refusal."""
 
     def __init__(
-        self, status: int, detail: str | None = None, *, retry_after: float | None = None
+        self,
+        status: int,
+        detail: str | None = None,
+        *,
+        retry_after: float | None = None,
+        headers: Headers = (),
     ) -> None:
         super().__init__(status, detail)
-        self.status, self.detail, self.retry_after = status, detail, retry_after
+        self.status, self.detail, self.headers = status, detail, headers
+        if retry_after is not None:
+            seconds = max(1, math.ceil(retry_after))
+            self.headers = (*headers, ("retry-after", str(seconds)))
 
     def reply(self) -> Reply:
         """Return the refusal as an answer."""
-        headers = []
-        if self.retry_after is not None:
-            headers.append(("retry-after", str(max(1, -int(-self.retry_after // 1)))))
-        return Reply(self.status, body_of(self.status, self.detail), CONTENT_TYPE, tuple(headers))
+        return Reply(self.status, body_of(self.status, self.detail), CONTENT_TYPE, self.headers)
 
 
 def body_of(status: int, detail: str | None = None) -> bytes:

@@ -78,7 +78,7 @@ class Reports:
 
     def _busy(self, frame: bytes, retry_after: float) -> Reply:
         self._counts.count_frame("busy")
-        wait = Problem(503, retry_after=retry_after).reply().headers
+        wait = Problem(503, retry_after=retry_after).headers
         return Reply(HTTP_STATUS["busy"], self._ack("busy", frame), headers=wait)
 
 

@@ -1,0 +1,76 @@
+"""The status page in a browser: it refreshes, it fits, it asks nobody but its own server."""
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+import components
+from service.web.living import living
+
+BEYOND = """() => [...document.querySelectorAll("body *")]
+  .filter((node) => node.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+  .map((node) => node.tagName)"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    chromium = components.need("chromium", package="chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=str(chromium), args=["--no-sandbox"], headless=True
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """A campaign whose name is a program."""
+    folder = tmp_path_factory.mktemp("page") / "folder"
+    with living(folder, name="<script>document.title='hit'</script>") as one:
+        one.open_round(0)
+        yield one
+
+
+@pytest.fixture
+def visit(browser, hostile):
+    """Give a function that opens the page, with all that it asked for and complained of."""
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.asked, page.complaints = [], []
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.on("console", lambda message: page.complaints.append(message.text))
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))
+    page.clock.install()
+
+    def go(path="/"):
+        page.goto(hostile.server.url + path)
+        return page
+
+    yield go
+    page.close()
+
+
+def test_the_page_asks_its_own_server_only_and_nothing_is_blocked(visit, hostile):
+    page = visit()
+    assert page.locator("h1").inner_text() == "<script>document.title='hit'</script>"
+    assert page.title() != "hit"
+    assert page.locator("[data-name=round]").inner_text() == "0"
+    assert page.locator("#invitation").is_hidden()
+    assert page.evaluate(BEYOND) == []
+    foreign = [url for url in page.asked if not url.startswith(f"{hostile.server.url}/")]
+    assert not foreign
+    assert page.complaints == []
+
+
+def test_the_page_follows_the_campaign(visit, hostile):
+    page = visit()
+    hostile.open_round(3)
+    page.clock.run_for(5100)
+    page.wait_for_function("document.querySelector('[data-name=round]').textContent === '3'")
+    assert page.locator("[data-name=reason]").inner_text() == "ready"
+
+
+def test_an_enrolment_link_shows_how_to_join_and_sends_no_token(visit, hostile):
+    page = visit("/#enrol=canary-token")
+    said = page.locator("#invitation").inner_text()
+    assert f"retrasyn device enrol '{hostile.server.url}/#enrol=canary-token'" in said
+    assert not [url for url in page.asked if "canary" in url.partition("#")[0]]
