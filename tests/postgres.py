@@ -50,6 +50,7 @@ class Server:
         with (self.data / "postgresql.conf").open("a") as settings:
             settings.write(f"listen_addresses = ''\nunix_socket_directories = '{self.folder}'\n")
             settings.write("max_connections = 20\nshared_buffers = 16MB\n")
+            settings.write("recovery_init_sync_method = syncfs\n")
 
     def start(self):
         self.run("pg_ctl", "-D", self.data, "-w", "-l", self.folder / "log", "start")
@@ -57,6 +58,12 @@ class Server:
     def stop(self):
         if (self.data / "postmaster.pid").exists():
             self.run("pg_ctl", "-D", self.data, "-w", "-m", "immediate", "stop")
+
+    def cut(self, url):
+        """End every other connection to a database."""
+        where = "datname = current_database() AND pid <> pg_backend_pid()"
+        query = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {where}"  # noqa: S608 - our own words
+        self.run("psql", "-q", "-d", url, "-c", query)
 
     def database(self, template=None):
         """Return the address of a new database, or of a copy of one that nobody uses."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import random
 import resource
 import subprocess
 import sys
@@ -489,3 +490,38 @@ def test_a_database_that_goes_and_comes_back_gives_no_false_ack():
     assert acked == set(range(60))
     assert counted(store) == dict.fromkeys(range(60), 1)
     store.close()
+
+
+def test_a_connection_cut_at_any_instant_gives_no_false_ack_and_no_report_counts_twice():
+    senders, server = Senders.of(600), postgres.server()
+    url = server.database()
+    store = open_store(url)
+    store.enter(b"campaign")
+    dice, n_cuts = random.Random(3), 15
+
+    async def send(ingest, key):
+        """Send the same bytes again until they are acknowledged, as a device does."""
+        while True:
+            try:
+                (status,) = await ingest.submit([senders.report(key, 0)])
+            except Busy:
+                await ingest.settle()
+            else:
+                assert status in {"accepted", "duplicate"}
+                return
+
+    async def scene():
+        gate, ingest = start(senders, store)
+        for first in range(0, 600, 600 // n_cuts):
+            keys = range(first, first + 600 // n_cuts)
+            sending = [asyncio.create_task(send(ingest, key)) for key in keys]
+            await turns(dice.randint(0, 8))
+            await asyncio.to_thread(server.cut, url)
+            async with asyncio.timeout(30):
+                await asyncio.gather(*sending)
+        assert gate.taken(0).answers[0][1].tolist() == list(range(600))
+        await ingest.close()
+
+    with contextlib.closing(store):
+        asyncio.run(scene())
+        assert counted(store) == dict.fromkeys(range(600), 1)

@@ -321,6 +321,18 @@ def test_after_a_restart_of_the_server_calls_work_again():
     store.close()
 
 
+def test_a_connection_that_was_lost_while_nobody_asked_goes_unnoticed():
+    server = postgres.server()
+    url = server.database()
+    store = open_store(url)
+    store.enter(CAMPAIGN)
+    for act in (store.n_ever_enrolled, lambda: store.add_tokens(hashes("a")), store.n_tokens):
+        server.cut(url)
+        act()
+    assert store.n_tokens() == 1
+    store.close()
+
+
 def test_a_transaction_whose_connection_is_lost_is_not_finished_on_another():
     server = postgres.server()
     store = open_store(server.database())

@@ -37,7 +37,9 @@ def state(live):
         taken = live.service.gate.taken(0)
         return (
             hashlib.sha256(b"".join(blobs)).hexdigest(),
-            hashlib.sha256(repr(taken).encode()).hexdigest(),
+            {code: (bits.tobytes(), keys.tolist()) for code, (bits, keys) in taken.answers.items()},
+            {code: bits.sum(axis=0).tolist() for code, (bits, _) in taken.answers.items()},
+            (taken.kinds.tolist(), taken.keys.tolist(), taken.marks),
             await run(store.n_tokens),
             await run(store.n_ever_enrolled),
             live.service.devices.n,
@@ -45,6 +47,14 @@ def state(live):
         )
 
     return live.run(stored())
+
+
+def test_the_state_that_is_compared_shows_a_single_report(target):
+    before = state(target)
+    assert [len(part) for part in before[1].values()] == [2]
+    assert target.send(target.report(target.devices[19], 0)) == "accepted"
+    changed = [old != new for old, new in zip(before, state(target), strict=True)]
+    assert changed == [True, True, True, True, False, False, False, False]
 
 
 def mutants(live, n, seed):

@@ -1,9 +1,12 @@
 """The server itself: TLS by configuration, ports, open connections, and a stop without loss."""
 
 import asyncio
+import contextlib
 import datetime as dt
 import ipaddress
+import shutil
 import socket
+import sqlite3
 import ssl
 import threading
 import time
@@ -180,3 +183,37 @@ def test_reports_survive_a_restart(tmp_path):
         assert again.send(frame) == "duplicate"
         again.release(0)
         assert again.ask("GET", "/v1/releases/0").json()["n_reports"] == 1
+
+
+def copy_store(source, goal):
+    """Copy a database in use, as `.backup` of the program sqlite3 does."""
+    with (
+        contextlib.closing(sqlite3.connect(source)) as used,
+        contextlib.closing(sqlite3.connect(goal)) as made,
+    ):
+        used.backup(made)
+
+
+def test_a_copy_made_while_the_service_runs_can_be_restored(tmp_path):
+    running, copy = tmp_path / "service", tmp_path / "copy"
+    copy.mkdir()
+    with living(running) as live:
+        first, second = live.enrol(2)
+        live.open_round(0)
+        assert live.send(live.report(first, 0)) == "accepted"
+        live.release(0)
+        live.open_round(1)
+        assert live.send(live.report(second, 1)) == "accepted"
+        copy_store(running / "service.sqlite", copy / "service.sqlite")
+        for name in ("curator.key", "campaign.json", "operator.token"):
+            shutil.copy2(running / name, copy / name)
+        for name in ("releases", "snapshots"):
+            shutil.copytree(running / name, copy / name)
+        release, now = live.service.releases.path(0).read_bytes(), live.clock.now()
+    with living(copy, now=now) as restored:
+        assert restored.service.devices.n == 2
+        assert restored.service.releases.path(0).read_bytes() == release
+        assert restored.ask("GET", "/v1/rounds/1").status == 200
+        restored.release(1)
+        counted = restored.ask("GET", "/v1/releases").json()["releases"]
+        assert [one["n_reports"] for one in counted] == [1, 1]

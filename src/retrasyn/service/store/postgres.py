@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import psycopg
 
 _LOCK = 0x5265747261  # "Retra": whoever holds it is the one service of this database
+_HARMLESS = ("SELECT", "BEGIN")
 _SETTINGS = {
     "synchronous_commit": "on",  # every commit is on disk before it returns
     "statement_timeout": "30s",
@@ -40,12 +41,21 @@ class PostgresEngine:
         return f"postgresql://{tail.partition('?')[0]}"
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        """Run one statement."""
+        """Run one statement; what changes nothing is tried again if the connection was lost."""
+        with self._lock:
+            may_be_stale = self._connection is not None and not self._within
+            try:
+                return self._run(statement, values)
+            except StoreError:
+                if may_be_stale and self._connection is None and statement.startswith(_HARMLESS):
+                    return self._run(statement, values)
+                raise
+
+    def _run(self, statement: str, values: Sequence[Any]) -> list[Row]:
         psycopg = _library()
         try:
-            with self._lock:
-                cursor = self._connected().execute(statement.replace("?", "%b"), values)
-                return cursor.fetchall() if cursor.description else []
+            cursor = self._connected().execute(statement.replace("?", "%b"), values)
+            return cursor.fetchall() if cursor.description else []
         except psycopg.Error as fault:
             if not isinstance(fault, psycopg.errors.IntegrityError):
                 self.close()

@@ -1,7 +1,7 @@
 """Deadlines for many short tasks at once, without a timer for each of them.
 
-A timer costs more than all the rest of taking a small body. So tasks are noted in a table, in the
-order of their deadlines, and one sweeper cancels those that are over.
+A timer of its own would cost a small body more than being read does. So tasks are noted in a table,
+in the order of their deadlines, and one sweeper cancels those that are over.
 """
 
 from __future__ import annotations
