@@ -262,9 +262,9 @@ def kill_many_times(tmp_path, kind, n_kills):
         killer.life(until=1)
         while killer.ends.total() < n_kills:
             if killer.ends.total() % 50 == 0:  # how long a life takes on this machine, now
-                begin = time.monotonic()
+                born = time.monotonic()
                 killer.life(until=killer.t + 3)
-                usual = time.monotonic() - begin
+                usual = time.monotonic() - born
             killer.life(kill_after=dice.uniform(0, 1.2 * usual))
         n_rounds = killer.t + 2
         killer.life(until=n_rounds)
