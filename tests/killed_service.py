@@ -128,8 +128,8 @@ def nursery(socket, folder, store, epoch):
         if child == 0:
             asyncio.run(live(socket, settings))
             os._exit(0)
-        os.waitpid(child, 0)
-        print("over", flush=True)  # noqa: T201 - its owner listens
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)  # noqa: T201 - its owner listens
 
 
 if __name__ == "__main__":
