@@ -92,6 +92,16 @@ def test_hidden_presence_sends_no_heartbeat(served, clock):
     assert len(served.reports()) in (2, 3)
 
 
+def test_with_hidden_presence_a_device_reports_on_after_its_owner_stopped_to_share(served, clock):
+    served.change(presence="hidden", size_source="estimated")
+    loop = join(served, clock, fixes=Rows([(1.0, 1.0)] * 4))
+    told = list(loop.run(30))
+    reports = sorted(t for t, _ in served.reports())
+    assert len(told) == 31
+    assert len(reports) in (9, 10)
+    assert {b - a for a, b in itertools.pairwise(reports)} == {3}
+
+
 @pytest.mark.parametrize("fault", ["busy", "deaf", "forgetful"])
 def test_whatever_is_not_answered_is_sent_again_as_it_was_and_counts_once(served, clock, fault):
     loop = join(served, clock)

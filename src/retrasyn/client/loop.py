@@ -78,12 +78,15 @@ class Loop:
     def run(self, rounds: int | None = None) -> Iterator[Told]:
         """Take part in rounds while the owner shares; one round more then says that it is over.
 
-        Told to stop by the clock, it ends without one.
+        Where presence is hidden, the absent report null: so it goes on when sharing has ended, for
+        as many rounds as are asked for. Told to stop by the clock, it ends at once.
         """
-        n, last, sharing = 0, -1, True
-        while sharing:
-            sharing = self.fixes.next_round() and (rounds is None or n < rounds)
-            if not sharing and not n:
+        n, last, over = 0, -1, False
+        while not over:
+            wanted = rounds is None or n < rounds
+            sharing = wanted and self.fixes.next_round()
+            over = not (sharing or (wanted and self.manifest.presence == "hidden"))
+            if over and not n:
                 return
             opened = self._rounds.after(last)
             told = None if opened is None else self._take_part(opened, sharing=sharing)
