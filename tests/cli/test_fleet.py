@@ -44,6 +44,14 @@ def test_a_fleet_reports_recounts_and_records(served, walk, tmp_path):
     assert f"{len(reports)} reports; at most 1 in any window" in done.out
 
 
+def test_a_fleet_of_the_city_has_as_many_devices_as_asked_for(served, tmp_path):
+    words = ("--server", served.url, "--folder", tmp_path / "fleet", "--quiet")
+    token = ("--operator-token", tmp_path / "token")
+    done = run("fleet", *words, *token, "--devices", "3", "--rounds", "1")
+    assert done.code == 0, done.err
+    assert len(served.devices) == 3
+
+
 def test_ctrl_c_ends_a_fleet_with_its_summary(served, walk, tmp_path):
     words = arguments(served, tmp_path, "--rounds", "500")
     process = subprocess.Popen(

@@ -62,3 +62,16 @@ def test_a_changed_campaign_is_refused_until_the_owner_agrees(served, tmp_path):
     assert_one_line(run("gateway", "--folder", folder, *port), "agree with", "phone-1")
     agreed = run("gateway", "--folder", folder, "--accept", *port)
     assert agreed.code == 0, agreed.err
+
+
+def test_ctrl_c_ends_a_gateway_with_one_line(served, tmp_path):
+    words = ("gateway", f"anna={served.link()}", "--folder", str(tmp_path / "g"), "--port", "0")
+    process = subprocess.Popen(
+        [*COMMAND, *words, "--yes"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while "phones post to" not in (line := process.stdout.readline()):
+        assert line
+    process.send_signal(2)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert errors == "stopped: the phones are silent until it runs again\n"

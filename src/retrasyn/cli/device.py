@@ -81,8 +81,12 @@ def run(
         manifest = owned.agreed_to(envelope)
         id_ = manifest_id(unseal(envelope)[0])
         loop = Loop(server, owned.reporter(), manifest, id_, fixes, clock)
-        for told in loop.run(rounds):
-            print(told, flush=True)
+        try:
+            for told in loop.run(rounds):
+                print(told, flush=True)
+        except KeyboardInterrupt:
+            sys.stderr.write("stopped: silent until it runs again\n")
+            raise
 
 
 @device.command()

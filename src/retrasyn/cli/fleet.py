@@ -108,7 +108,8 @@ def _positions(source: Path | None, devices: int | None) -> Positions:
         return Positions.of(read(source), devices)
     from retrasyn.simulation.city import demo_city
 
-    return Positions.of(demo_city(n_users=devices or 1000))
+    n = devices or 1000
+    return Positions.of(demo_city(n_users=n), n)  # so few trips may have more drivers than asked
 
 
 def _read_token(path: Path) -> str:

@@ -1,6 +1,7 @@
 """``retrasyn gateway``: the owner's own phones become private devices."""
 
 import logging
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -65,4 +66,8 @@ def gateway(
             stack.callback(subscriber.stop)
             subscriber.start()
         print(f"phones post to {listener.url}", flush=True)
-        phones.wait()
+        try:
+            phones.wait()
+        except KeyboardInterrupt:
+            sys.stderr.write("stopped: the phones are silent until it runs again\n")
+            raise
