@@ -1,6 +1,8 @@
 """`retrasyn fleet` and `retrasyn demo-live` from the command line."""
 
 import json
+import signal
+import socket
 import subprocess
 import time
 
@@ -94,3 +96,24 @@ def test_the_live_demo_runs_a_service_and_a_fleet_and_leaves_nothing_behind(tmp_
     assert "#enrol=" in done.stdout
     assert "50 devices, 3 rounds" in done.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_whatever_stops_the_live_demo_stops_its_service_and_its_fleet(number, tmp_path):
+    folder = tmp_path / "demo"
+    process = subprocess.Popen(
+        [*COMMAND, "demo-live", "--port", "0", "--devices", "20", "--folder", str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while "devices are silent" not in (line := process.stdout.readline()):
+        assert line
+    process.send_signal(number)
+    said, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopping both" in said
+    assert "Traceback" not in errors
+    with socket.socket() as caller:
+        port = int((folder / "service" / "address").read_text().rpartition(":")[2])
+        assert caller.connect_ex(("127.0.0.1", port)) != 0, "the service listens no more"

@@ -32,6 +32,7 @@ def demo_live(
 
     Example: retrasyn demo-live --devices 200
     """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the two below must end as well
     with ExitStack() as stack:
         place = Path(folder or stack.enter_context(tempfile.TemporaryDirectory()))
         try:
@@ -42,6 +43,8 @@ def demo_live(
         service = _start_service(place, port, log)
         stack.callback(_end, service)
         url = _wait_until_ready(service, place)
+        kept = f"everything is kept in {folder}" if folder else "nothing is kept without --folder"
+        print(f"Stop with Ctrl-C; {kept}.", flush=True)
         city = subprocess.Popen(  # noqa: S603 - our own command
             [
                 *(*_COMMAND, "fleet", "--server", url, "--devices", str(devices)),
@@ -74,9 +77,9 @@ def _wait_until_ready(service: subprocess.Popen[str], place: Path) -> str:
     """Show what the service says until it is ready; return its address."""
     lines: Iterable[str] = service.stdout or ()
     for line in lines:
-        print(line, end="", flush=True)
         if line.startswith(_LAST_LINE):
             break
+        print(line, end="", flush=True)
     else:
         said = (place / "service.log").read_text(errors="replace").strip().splitlines()
         raise ServerError(f"the service did not start: {' '.join(said[-1:])}")
