@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from retrasyn.cli.interrupts import saying_stopped
 from retrasyn.errors import ConsentError, SettingError
 
 if TYPE_CHECKING:
@@ -74,19 +75,19 @@ def run(
 
     clock = RealClock()
     fixes = _fixes(at, csv, clock)
-    with open_owned(folder) as owned, Server(owned.identity.server) as server:
+    with (
+        saying_stopped("silent until it runs again"),
+        open_owned(folder) as owned,
+        Server(owned.identity.server) as server,
+    ):
         envelope = server.campaign()
         if accept:
             owned.accept(envelope, agreement(yes=True))
         manifest = owned.agreed_to(envelope)
         id_ = manifest_id(unseal(envelope)[0])
         loop = Loop(server, owned.reporter(), manifest, id_, fixes, clock)
-        try:
-            for told in loop.run(rounds):
-                print(told, flush=True)
-        except KeyboardInterrupt:
-            sys.stderr.write("stopped: silent until it runs again\n")
-            raise
+        for told in loop.run(rounds):
+            print(told, flush=True)
 
 
 @device.command()

@@ -1,7 +1,6 @@
 """``retrasyn gateway``: the owner's own phones become private devices."""
 
 import logging
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +8,7 @@ from typing import Annotated
 import typer
 
 from retrasyn.cli.device import Yes, agreement
+from retrasyn.cli.interrupts import saying_stopped
 from retrasyn.errors import SettingError
 
 
@@ -55,7 +55,7 @@ def gateway(
         phones.enrol(link, agreement(yes=yes))
     if not phones.phones:
         raise SettingError("this gateway has no phones yet; give an enrolment link for each")
-    with ExitStack() as stack:
+    with saying_stopped("the phones are silent until it runs again"), ExitStack() as stack:
         stack.callback(phones.stop)
         phones.start(agreement(yes=True) if accept else None)
         listener = Listener(host, port, phones.hear)
@@ -66,8 +66,4 @@ def gateway(
             stack.callback(subscriber.stop)
             subscriber.start()
         print(f"phones post to {listener.url}", flush=True)
-        try:
-            phones.wait()
-        except KeyboardInterrupt:
-            sys.stderr.write("stopped: the phones are silent until it runs again\n")
-            raise
+        phones.wait()

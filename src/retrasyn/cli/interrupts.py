@@ -10,12 +10,12 @@ from types import FrameType
 
 
 @contextmanager
-def saying_stopped() -> Iterator[None]:
-    """Say that nothing was written when Ctrl-C ends a command."""
+def saying_stopped(consequence: str = "nothing was written") -> Iterator[None]:
+    """Say what it means when Ctrl-C ends a command."""
     try:
         yield
     except KeyboardInterrupt:
-        sys.stderr.write("stopped: nothing was written\n")
+        sys.stderr.write(f"stopped: {consequence}\n")
         raise
 
 
