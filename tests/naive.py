@@ -1238,8 +1238,12 @@ def endpoints(
 
 
 def release_count(m: Table, enter: list[float], quit_: list[float], side: int) -> list[float]:
-    """Return the released vector, one stratum: moves, enters, quits."""
-    moving = max(1 - sum(enter) - sum(quit_), 0.05)
+    """Return the released vector, one stratum: moves, enters, quits. It sums to 1."""
+    ending = sum(enter) + sum(quit_)
+    moving = max(1 - ending, 0.05)
+    if ending > 0.95:
+        enter = [0.95 * mass / ending for mass in enter]
+        quit_ = [0.95 * mass / ending for mass in quit_]
     table = neighbour_table(side)
     moves = [moving * m[i][c] for i in range(side * side) for c in range(9) if table[i][c] >= 0]
     return [*moves, *enter, *quit_]

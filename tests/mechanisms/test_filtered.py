@@ -219,6 +219,7 @@ def test_what_is_released_equals_the_plain_loop(presence, ages, side, sizes, see
         expected = plain.release(presence=presence, totals=totals, size=size, flags=flags)
         np.testing.assert_allclose(outcome.released, expected, rtol=1e-7, atol=1e-10)
         assert (outcome.released >= 0).all()
+        assert outcome.released.sum() == pytest.approx(1.0)
         assert memory.released is outcome.released
 
 

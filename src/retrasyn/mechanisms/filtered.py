@@ -228,7 +228,10 @@ class Filtered:
             n_states = max(view.size + n_quitting, 1)
             entering *= view.flags.n_entering / n_states / entering.sum()
             quitting *= n_quitting / n_states / quitting.sum()
-        moving = max(1.0 - entering.sum() - quitting.sum(), _LEAST_MOVING)
+        ending = entering.sum() + quitting.sum()
+        moving = max(1.0 - ending, _LEAST_MOVING)
+        if moving == _LEAST_MOVING:  # noise of few reports; all shares together are 1
+            entering, quitting = (part * ((1.0 - moving) / ending) for part in (entering, quitting))
         mass = moving * moves.mass[states.grid.neighbour_table >= 0]
         return np.concatenate([mass, entering, quitting]), moves.mass_variance
 
