@@ -1,17 +1,12 @@
 """The HTTP client of a device: bounded, verified, never sent elsewhere."""
 
-import datetime as dt
-import ipaddress
 import ssl
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
+from certificates import self_signed
 from plain_curator import PlainCurator, serving, small_campaign
 from retrasyn.client.address import is_loopback
 from retrasyn.client.http import Server
@@ -101,38 +96,13 @@ def test_only_this_machine_is_loopback():
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """A certificate that nobody vouches for but itself."""
-    folder = tmp_path_factory.mktemp("tls")
-    key, name = (
-        ec.generate_private_key(ec.SECP256R1()),
-        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "curator")]),
-    )
-    now, address = dt.datetime.now(dt.UTC), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "c.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    (folder / "k.pem").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return folder
+    """A certificate that nobody vouches for but itself, and its key."""
+    return self_signed(tmp_path_factory.mktemp("tls"))
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused(odd, certificate):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate / "c.pem", certificate / "k.pem")
+    context.load_cert_chain(*certificate)
     odd.socket = context.wrap_socket(odd.socket, server_side=True)
     refused = pytest.raises(ServerError, match=r"CERTIFICATE_VERIFY_FAILED|certificate verify")
     with Server(url_of(odd, "https")) as server, refused:

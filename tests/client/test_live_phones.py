@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from paho.mqtt import publish
 
-from components import need
+from broker import broker
 from live_service import COMMAND, end, service, wait_for
 from phone_messages import OWNTRACKS, TRACCAR
 from retrasyn.client.identity import read_identity
@@ -83,31 +83,6 @@ def reports_in(kept, device):
             found.setdefault(t, set()).add(symbol if symbol < n_states else None)
         place = kept.find(device, place + 1)
     return found
-
-
-@contextmanager
-def broker(folder):
-    """Run Mosquitto on a free port of the loopback."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    settings = folder / "mosquitto.conf"
-    settings.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\n")
-    program = need("mosquitto", package="mosquitto")
-    process = subprocess.Popen([program, "-c", settings], stderr=subprocess.DEVNULL, text=True)
-
-    def answers():
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            return False
-        return True
-
-    try:
-        wait_for(answers, "the broker")
-        yield port
-    finally:
-        end(process)
 
 
 @contextmanager
