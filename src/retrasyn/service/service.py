@@ -82,6 +82,7 @@ class Service:
             await self.stop()
             raise
         if runs:
+            _log.info("getting ready; the first start of an installation takes some seconds")
             await asyncio.to_thread(rehearse, campaign)
             self._running = asyncio.create_task(self.rounds.run())
         _log.info("campaign opened manifest=%s", campaign.id.hex())
