@@ -25,8 +25,9 @@ def promise(manifest: Manifest) -> str:
         f"  Where: {where}; only cells are ever looked at. Outside, nothing is told.",
         f"  When: {when}, {_duration(window * period)}.",
         f"  What: {_asked(manifest)}, hidden by the oracle {manifest.oracle}.",
-        f"  In all its life this device spends at most {manifest.lifetime_cap / MICRO:g}.",
-        f"  {_PRESENCE[manifest.presence]} Nor are its network address and its key.",
+        f"  In all its life this device spends epsilon {manifest.lifetime_cap / MICRO:g} at most.",
+        f"  {_PRESENCE[manifest.presence]}",
+        "  Never hidden: its network address, and that its reports come from one device.",
         f"  It is silent for the first {silence}.",
     ]
     return "\n".join(lines)

@@ -39,7 +39,8 @@ class Told:
     sent: bool = False
 
     def __str__(self) -> str:
-        return f"round {self.t}: {self.words}"
+        name = f"round {self.t}"
+        return self.words if self.words.startswith(f"{name} ") else f"{name}: {self.words}"
 
 
 @dataclass(slots=True)
