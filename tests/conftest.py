@@ -3,7 +3,10 @@
 import os
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+import components
 
 settings.register_profile(
     "default",
@@ -17,3 +20,17 @@ settings.register_profile("long", parent=settings.get_profile("default"), max_ex
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Give a real Chromium, without a window."""
+    from playwright.sync_api import sync_playwright
+
+    chromium = components.need("chromium", package="chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=str(chromium), args=["--no-sandbox"], headless=True
+        )
+        yield browser
+        browser.close()

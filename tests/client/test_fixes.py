@@ -62,8 +62,9 @@ def test_a_promise_names_everything_an_owner_agrees_to():
         "any 20 consecutive positions is 0.5-differentially private",
         "x 0 to 6, y 0 to 6, cut into 3 x 3 cells",
         "a round every 1 minute; a window is 20 rounds, 20 minutes",
-        "at most 1000",
+        "spends epsilon 1000 at most",
         "heartbeats are counted",
+        "Never hidden: its network address",
         "silent for the first 21 rounds (21 minutes)",
     ):
         assert words in text

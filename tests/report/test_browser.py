@@ -1,9 +1,7 @@
 """The page in a browser: it moves, it fits, it asks nothing of the network."""
 
 import pytest
-from playwright.sync_api import sync_playwright
 
-import components
 from report.pairs import CLOCK, EDGES, HOSTILE, RECEIPT, make_pair, page_of
 
 LAPTOP = {"width": 1440, "height": 900}
@@ -48,17 +46,6 @@ NAMELESS = """() => [...document.querySelectorAll("button, input, select, canvas
   .filter((node) => !node.closest("[aria-hidden]"))
   .filter((node) => !node.getAttribute("aria-label") && !node.closest("label")?.innerText.trim())
   .map((node) => node.outerHTML)"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    chromium = components.need("chromium", package="chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=str(chromium), args=["--no-sandbox"], headless=True
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -1,25 +1,12 @@
 """The status page in a browser: it refreshes, it fits, it asks nobody but its own server."""
 
 import pytest
-from playwright.sync_api import sync_playwright
 
-import components
 from service.web.living import living
 
 BEYOND = """() => [...document.querySelectorAll("body *")]
   .filter((node) => node.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
   .map((node) => node.tagName)"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    chromium = components.need("chromium", package="chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=str(chromium), args=["--no-sandbox"], headless=True
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
