@@ -1,0 +1,124 @@
+// What the server says, and how it is asked. Every address is on the page's own server.
+
+import { decodeFrame, type Frame } from "./frame.ts";
+
+export type Box = readonly [x0: number, y0: number, x1: number, y1: number];
+
+export interface Status {
+  campaign: string;
+  manifest: string;
+  method: string;
+  guarantee: string;
+  epsilon: number;
+  window: number;
+  unit: "position" | "transition";
+  presence: string;
+  period: number; // seconds
+  epoch: number; // Unix seconds of timestamp 0
+  box: Box;
+  grid: number;
+  round: number | null;
+  next_round_in: number;
+  n_reports: number;
+  n_releases: number;
+  oldest_release: number | null;
+  newest_release: number | null;
+  ready: boolean;
+  reason: string;
+}
+
+export interface MapInfo {
+  mode: "campaign" | "simulation";
+  coordinates: "plain" | "degrees" | "mercator";
+  style: string | null;
+  roads: boolean;
+  attribution: string;
+  travellers: number;
+}
+
+export interface Release {
+  t: number;
+  time: string;
+  n_points: number;
+  n_born: number;
+  n_ended: number;
+  n_reports: number;
+  epsilon: number;
+}
+
+export interface Receipt {
+  guarantee: string;
+  not_protected: string[];
+  n_reports: number;
+  worst_window: { declared: { epsilon: number } };
+}
+
+export interface CellHistory {
+  cell: number;
+  t: number[];
+  n: number[];
+  inflow: (number | null)[];
+  outflow: (number | null)[];
+  destinations: { cell: number; n: number }[];
+  origins: { cell: number; n: number }[];
+}
+
+export interface AreaCount {
+  box: Box;
+  t: number[];
+  n: number[];
+}
+
+export interface Errors {
+  t: number[];
+  density_error: number[];
+}
+
+// The server answered, and refused; `status` 0 means that it did not answer at all.
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+async function ask(path: string, signal?: AbortSignal): Promise<Response> {
+  let answer: Response;
+  try {
+    answer = await fetch(path, { signal: signal ?? null, cache: "no-store" });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Refused(0, "no answer");
+  }
+  if (!answer.ok) throw new Refused(answer.status, `${answer.status} ${answer.statusText}`);
+  return answer;
+}
+
+async function askJson<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await (await ask(path, signal)).json()) as T;
+}
+
+const range = (first: number, last: number) => `from=${first}&to=${last}`;
+
+export const areaPath = (box: Box, first: number, last: number, format: "json" | "csv") =>
+  `/v1/count?box=${box.join(",")}&${range(first, last)}&format=${format}`;
+
+export const api = {
+  status: () => askJson<Status>("/v1/status"),
+  map: () => askJson<MapInfo>("/v1/map"),
+  roads: () => askJson<GeoJSON.FeatureCollection>("/v1/map/roads"),
+  releases: async (first: number, last: number) =>
+    (await askJson<{ releases: Release[] }>(`/v1/releases?${range(first, last)}&limit=1000`)).releases,
+  receipt: () => askJson<Receipt>("/v1/receipts/latest"),
+  frame: async (t: number, travellers: number, signal?: AbortSignal): Promise<Frame> =>
+    decodeFrame(await (await ask(`/v1/frames/${t}?travellers=${travellers}`, signal)).arrayBuffer()),
+  realFrame: async (t: number, travellers: number, signal?: AbortSignal): Promise<Frame> =>
+    decodeFrame(await (await ask(`/v1/real/frames/${t}?travellers=${travellers}`, signal)).arrayBuffer()),
+  errors: (first: number, last: number) => askJson<Errors>(`/v1/real/errors?${range(first, last)}`),
+  cell: (cell: number, first: number, last: number, signal?: AbortSignal) =>
+    askJson<CellHistory>(`/v1/cells/${cell}?${range(first, last)}`, signal),
+  area: (box: Box, first: number, last: number, signal?: AbortSignal) =>
+    askJson<AreaCount>(areaPath(box, first, last, "json"), signal),
+};
