@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# The live map. RETRASYN_NO_VIEWER=1 leaves it out, for those without a network.
+VIEWER := $(BIN)/python viewer/making.py
 # Two modules of tests at a time.
 PYTEST := $(BIN)/pytest -m "not long" --numprocesses 2 --dist loadscope
 # Run once more with every index of the kernels checked: compiled, a wrong one goes unseen.
@@ -15,19 +17,19 @@ KERNEL_TESTS := tests/contracts tests/metrics tests/mobility tests/oracles tests
 TRUSTED := tests/audit tests/contracts tests/device tests/oracles tests/privacy tests/randomness tests/receipts \
 	tests/simulation tests/wire tests/test_curator.py
 
-.PHONY: demo demo-live test test-long cover bench lint setup clean
+.PHONY: demo demo-live test test-long cover bench lint setup viewer clean
 
-demo: $(READY)
+demo: viewer
 	$(BIN)/retrasyn demo --out demo-out
 
-demo-live: $(READY)
+demo-live: viewer
 	$(BIN)/retrasyn demo-live
 
-test: $(READY) lint
+test: viewer lint
 	$(PYTEST)
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/checked-kernels $(PYTEST) $(KERNEL_TESTS)
 
-test-long: $(READY)
+test-long: viewer
 	$(BIN)/pytest -m long -rs
 
 cover: $(READY)
@@ -38,18 +40,24 @@ bench: $(READY)
 	$(BIN)/python benchmarks/run.py
 
 lint: $(READY)
-	$(BIN)/ruff check src tests benchmarks examples docs/figures
-	$(BIN)/ruff format --check src tests benchmarks examples docs/figures
+	$(BIN)/ruff check src tests benchmarks examples docs/figures viewer hatch_build.py
+	$(BIN)/ruff format --check src tests benchmarks examples docs/figures viewer hatch_build.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(VIEWER) npm run check
 
-setup: $(READY)
+setup: viewer
+
+viewer: $(READY)
+	$(VIEWER)
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else "RetraSyn needs Python 3.11 or newer, this is %d.%d; try: make PYTHON=python3.11 $(MAKECMDGOALS)" % v[:2])'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]" \
+		$$($(PYTHON) viewer/making.py requires)
 	@touch $@
 
 clean:
 	rm -rf $(VENV) .coverage demo-out bench-out .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf viewer/node_modules viewer/.tests viewer/.built-from src/retrasyn/service/web/static/map
