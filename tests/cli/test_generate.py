@@ -135,3 +135,30 @@ def test_a_disconnected_network_gives_one_warning_line(roads, tmp_path):
     assert outcome.err.count("\n") == 1
     assert outcome.err.startswith("WARNING: ")
     assert "1 of 5 nodes" in outcome.err
+
+
+def test_the_roads_that_were_driven_can_be_written_beside_the_stream(roads, tmp_path):
+    lines = tmp_path / "roads.geojson"
+
+    outcome = run("generate", "--network", roads, *FEW, "-o", tmp_path / "o.csv", "--roads", lines)
+
+    assert outcome.code == 0, outcome.err
+    collection = json.loads(lines.read_text())
+    drawn = [
+        sorted(map(tuple, line))
+        for feature in collection["features"]
+        for line in feature["geometry"]["coordinates"]
+    ]
+    corners = [(0, 0), (10, 0), (10, 10), (0, 10)]
+    edges = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]
+    assert sorted(drawn) == sorted(sorted([corners[a], corners[b]]) for a, b in edges)
+    assert {feature["geometry"]["type"] for feature in collection["features"]} == {
+        "MultiLineString"
+    }
+
+
+def test_roads_that_cannot_be_written_are_refused_before_anything_is_made(roads, tmp_path):
+    arguments = ("generate", "--network", roads, *FEW, "-o", tmp_path / "out.csv", "--roads")
+
+    assert_refused(tmp_path, (*arguments, tmp_path / "roads.txt"), "roads.txt", ".geojson")
+    assert_refused(tmp_path, (*arguments, tmp_path / "none" / "r.geojson"), "create it first")

@@ -41,6 +41,10 @@ def generate(
         typer.Option(help="Crossings of the city, at least. (default: 5000)", show_default=False),
     ] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same bytes.")] = 0,
+    roads: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.geojson", help="Also write the network, for the live map."),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")
     ] = False,
@@ -52,20 +56,23 @@ def generate(
     from retrasyn.data.moving_objects.city_network import city_network
     from retrasyn.data.moving_objects.generate import generate as make
     from retrasyn.data.moving_objects.reading_networks import read_network
+    from retrasyn.data.moving_objects.road_lines import check_roads_place, write_roads
     from retrasyn.data.writing_files import check_writable, write
     from retrasyn.errors import SettingError
 
     check_writable(out)
+    if roads is not None:
+        check_roads_place(roads)
     if network == "city":
-        roads = city_network() if size is None else city_network(size)
+        driven = city_network() if size is None else city_network(size)
     elif size is not None:
         raise SettingError(f"--size {size} is for --network city; a file has the size it has")
     else:
-        roads = read_network(network)
+        driven = read_network(network)
     with interruptible_progress(as_json) as progress:
         try:
             made = make(
-                roads,
+                driven,
                 n_objects=objects,
                 n_new=new,
                 n_steps=steps,
@@ -79,13 +86,15 @@ def generate(
             sys.stderr.write("stopped: nothing was written\n")
             raise
     write(made, out)
+    if roads is not None:
+        write_roads(driven, roads)
     summary = {
         "points": made.n_points,
         "streams": made.n_streams,
         "mean_length": round(made.n_points / made.n_streams, 2),
         "steps": steps,
-        "nodes": roads.n_nodes,
-        "edges": roads.n_edges,
+        "nodes": driven.n_nodes,
+        "edges": driven.n_edges,
     }
     print(json.dumps(summary, indent=2) if as_json else _table(summary, out))
 

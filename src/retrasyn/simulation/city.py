@@ -1,5 +1,6 @@
 """A small city with a rush hour, made by the generator: for the demo, documents and tests."""
 
+import dataclasses
 import heapq
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy.typing as npt
 
 from retrasyn.data.moving_objects.city_network import city_network
 from retrasyn.data.moving_objects.generate import generate
+from retrasyn.data.moving_objects.network import RoadNetwork
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.space import Box
 
@@ -64,9 +66,8 @@ def drive_through_city(
     >>> trips.n_streams
     15
     """
-    network = city_network(_CROSSINGS)
     trips = generate(
-        network,
+        city_network(_CROSSINGS),
         n_objects=n_first,
         n_new=n_new,
         n_steps=n_timestamps,
@@ -75,7 +76,7 @@ def drive_through_city(
         reroute=reroute,
         seed=seed,
     )
-    scale = CITY_BOX.x1 / max(network.x.max(), network.y.max())
+    scale = _scale()
     return Trajectories(
         trips.stream_ids,
         trips.begins,
@@ -84,6 +85,25 @@ def drive_through_city(
         np.clip(trips.y * scale, CITY_BOX.y0, CITY_BOX.y1),
         _drivers(trips, n_users, np.random.default_rng(seed)),
     )
+
+
+def city_roads() -> RoadNetwork:
+    """Return the roads of the city of the demo, in its box.
+
+    >>> roads = city_roads()
+    >>> float(max(roads.x.max(), roads.y.max())) == CITY_BOX.x1
+    True
+    """
+    network, scale = city_network(_CROSSINGS), _scale()
+    return dataclasses.replace(
+        network, x=network.x * scale, y=network.y * scale, length=network.length * scale
+    )
+
+
+def _scale() -> float:
+    """How much of the box is a metre of the network."""
+    network = city_network(_CROSSINGS)
+    return float(CITY_BOX.x1 / max(network.x.max(), network.y.max()))
 
 
 def _drivers(
