@@ -13,28 +13,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from retrasyn.cli import options
+from retrasyn.cli.comparing import (
+    ComparisonBox,
+    check_files,
+    extent_of,
+    pair_of,
+    read_file,
+    read_receipt,
+)
 from retrasyn.cli.interrupts import saying_stopped
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from retrasyn.data.trajectories import Trajectories
     from retrasyn.metrics.pair import Pair
     from retrasyn.metrics.suite import Metric, Scores
-    from retrasyn.space import Box
 
 RealFile = Annotated[Path, typer.Argument(metavar="REAL", help="The recorded data.")]
 Span = Annotated[int, typer.Option(help="Timestamps in a span of time.")]
 SeedOfSpans = Annotated[int, typer.Option("--seed", help="Other random queries and spans.")]
-EvaluationBox = Annotated[
-    str | None,
-    typer.Option(
-        "--box",
-        metavar="x0,y0,x1,y1",
-        help="The box of the grid. (default: that of the receipt, else of the real data)",
-        show_default=False,
-    ),
-]
 Queries = Annotated[int, typer.Option("--queries", help="Random queries, and random spans.")]
 TopCells = Annotated[int, typer.Option("--top-cells", help="Cells in a ranking of hotspots.")]
 _FIGURE = 9  # characters of a figure such as 1234.5678
@@ -49,7 +46,7 @@ def evaluate(
     grid: options.Side = 6,
     span: Span = 20,
     seed: SeedOfSpans = 0,
-    box: EvaluationBox = None,
+    box: ComparisonBox = None,
     queries: Queries = 100,
     top_cells: TopCells = 10,
     top_patterns: TopPatterns = 100,
@@ -63,13 +60,13 @@ def evaluate(
     Example: retrasyn evaluate trips.parquet synthetic.parquet --report report.html
     """
     settings = _settings(span, seed, queries, top_cells, top_patterns)
-    _check(box, grid, [real, synthetic])
+    check_files(box, grid, [real, synthetic])
     if report is not None:
         _check_report(report)
     receipt = read_receipt(synthetic)
-    extent = _extent(box, {synthetic: receipt})
-    recorded = _read(real)
-    pair = _pair(recorded, _read(synthetic), extent, grid)
+    extent = extent_of(box, {synthetic: receipt})
+    recorded = read_file(real)
+    pair = pair_of(recorded, read_file(synthetic), extent, grid)
     scores = _measure(pair, settings, quiet=as_json)
     _warn(scores)
     if report is not None:
@@ -104,7 +101,7 @@ def compare(
     grid: options.Side = 6,
     span: Span = 20,
     seed: SeedOfSpans = 0,
-    box: EvaluationBox = None,
+    box: ComparisonBox = None,
     queries: Queries = 100,
     top_cells: TopCells = 10,
     top_patterns: TopPatterns = 100,
@@ -115,34 +112,18 @@ def compare(
     Example: retrasyn compare trips.parquet one.parquet other.parquet
     """
     settings = _settings(span, seed, queries, top_cells, top_patterns)
-    _check(box, grid, [real, *synthetic])
-    extent = _extent(box, {path: read_receipt(path) for path in synthetic})
-    recorded = _read(real)
+    check_files(box, grid, [real, *synthetic])
+    extent = extent_of(box, {path: read_receipt(path) for path in synthetic})
+    recorded = read_file(real)
     found: dict[str, Scores] = {}
     for path, name in zip(synthetic, _names(synthetic), strict=True):
-        pair = _pair(recorded, _read(path), extent, grid)
+        pair = pair_of(recorded, read_file(path), extent, grid)
         found[name] = _measure(pair, settings, quiet=as_json)
         _warn(found[name], name)
     if as_json:
         print(json.dumps({name: scores.to_dict() for name, scores in found.items()}, indent=2))
         return
     _show(pair, span, found)
-
-
-def read_receipt(synthetic: Path) -> dict[str, Any] | None:
-    """Return the receipt beside a synthetic file, if there is one."""
-    from retrasyn.errors import InputError
-
-    path = synthetic.with_name(f"{synthetic.name}.receipt.json")
-    try:
-        values = json.loads(path.read_text())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise InputError(f"receipt {path} cannot be read ({error}); move it away") from None
-    if not isinstance(values, dict):
-        raise InputError(f"receipt {path} holds no receipt; move it away")
-    return values
 
 
 def _settings(
@@ -163,16 +144,6 @@ def _settings(
     }
 
 
-def _check(box: str | None, grid: int, paths: list[Path]) -> None:
-    """Refuse a wrong box, a wrong grid or a missing file before any data is read."""
-    from retrasyn.data.reading_files import check_readable
-    from retrasyn.space import Box, Grid
-
-    Grid(Box(0, 0, 1, 1) if box is None else Box.parse(box), grid)
-    for path in paths:
-        check_readable(path)
-
-
 def _check_report(path: Path) -> None:
     """Refuse a report that cannot be made or put there; by its suffix it can be no data."""
     from retrasyn.data.writing_files import check_place
@@ -183,57 +154,6 @@ def _check_report(path: Path) -> None:
     if path.suffix.lower() not in {".html", ".htm"}:
         raise OutputError(f"report {path} ends in {path.suffix or 'nothing'}; use .html")
     check_place(path)
-
-
-def _read(path: Path) -> Trajectories:
-    from retrasyn.data.reading_files import read
-
-    data = read(path)
-    for note in data.notes:
-        sys.stderr.write(f"note: {path}: {note}\n")
-    return data
-
-
-def _extent(box: str | None, receipts: dict[Path, dict[str, Any] | None]) -> Box | None:
-    """Return the box that was asked for, else the first that a receipt names."""
-    from retrasyn.space import Box
-    from retrasyn.space.grid import format_box
-
-    if box is not None:
-        return Box.parse(box)
-    named = [_receipt_box(path, receipt) for path, receipt in receipts.items()]
-    boxes = [found for found in named if found is not None]
-    if len(set(boxes)) > 1:
-        chosen = format_box(boxes[0])
-        sys.stderr.write(f"warning: receipts name different boxes; {chosen} serves for all\n")
-    return boxes[0] if boxes else None
-
-
-def _receipt_box(path: Path, receipt: dict[str, Any] | None) -> Box | None:
-    """Return the public box a receipt names, if it names one."""
-    from retrasyn.errors import InputError
-    from retrasyn.space import Box
-
-    if receipt is None or "box" not in receipt:
-        return None
-    match receipt["box"]:
-        case [x0, y0, x1, y1] if all(isinstance(edge, int | float) for edge in receipt["box"]):
-            return Box(x0, y0, x1, y1)
-    raise InputError(f"the receipt of {path} has a box that is not four numbers; give --box")
-
-
-def _pair(real: Trajectories, synthetic: Trajectories, extent: Box | None, grid: int) -> Pair:
-    """Put both data sets on one grid."""
-    from retrasyn.errors import InputError
-    from retrasyn.metrics.pair import Pair
-    from retrasyn.metrics.suite import grid_over
-
-    if real.crs and synthetic.crs and real.crs.upper() != synthetic.crs.upper():
-        raise InputError(
-            f"the real data is in {real.crs}, the synthetic in {synthetic.crs}; "
-            "project one with retrasyn convert --to-crs"
-        )
-    return Pair.of(real, synthetic, grid_over(real, grid, extent))
 
 
 def _measure(pair: Pair, settings: dict[str, Any], *, quiet: bool) -> Scores:
