@@ -28,6 +28,7 @@ from retrasyn.cli.serve import serve, token
 from retrasyn.cli.stream import stream
 from retrasyn.cli.synthesize import synthesize
 from retrasyn.cli.validate import validate
+from retrasyn.cli.watch import watch
 from retrasyn.errors import RetraSynError
 
 app = typer.Typer(
@@ -61,6 +62,7 @@ app.command()(compare)
 app.command()(convert)
 app.command()(validate)
 app.command()(generate)
+app.command()(watch)
 app.command()(demo)
 app.command()(demo_live)
 app.command()(plan)

@@ -119,14 +119,16 @@ def _on_timeline(data: Trajectories, first: int, n_timestamps: int, notes: list[
     return Streams(np.maximum(begins[seen], 0), starts, data.x[inside], data.y[inside])
 
 
-def _on_grid(name: str, data: Streams, grid: Grid, notes: list[str]) -> Gridded:
-    """Give every point a cell and cut streams at jumps, noting how often either was needed."""
-    box, n_points = grid.box, data.x.size
-    n_outside = int(
-        np.count_nonzero(
-            (data.x < box.x0) | (data.x > box.x1) | (data.y < box.y0) | (data.y > box.y1)
-        )
-    )
+def check_inside(
+    name: str,
+    x: npt.NDArray[np.float64],
+    y: npt.NDArray[np.float64],
+    grid: Grid,
+    notes: list[str],
+) -> None:
+    """Refuse a box that is surely wrong; note how many points lie outside the right one."""
+    box, n_points = grid.box, x.size
+    n_outside = int(np.count_nonzero((x < box.x0) | (x > box.x1) | (y < box.y0) | (y > box.y1)))
     if n_outside > _MOST_OUTSIDE * n_points:
         raise InputError(
             f"{n_outside:,} of {n_points:,} {name} points lie outside the box {format_box(box)}, "
@@ -134,6 +136,11 @@ def _on_grid(name: str, data: Streams, grid: Grid, notes: list[str]) -> Gridded:
         )
     if n_outside:
         notes.append(f"{name}: {_count(n_outside, 'point')} outside the box in the nearest cell")
+
+
+def _on_grid(name: str, data: Streams, grid: Grid, notes: list[str]) -> Gridded:
+    """Give every point a cell and cut streams at jumps, noting how often either was needed."""
+    check_inside(name, data.x, data.y, grid, notes)
     gridded = cut_at_jumps(data, grid)
     n_jumps = gridded.n_streams - data.begins.size
     if n_jumps:

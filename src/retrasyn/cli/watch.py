@@ -1,0 +1,205 @@
+"""``retrasyn watch``: the live map over recorded files, the real one beside the synthetic."""
+
+from __future__ import annotations
+
+import ipaddress
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from retrasyn.cli import options, showing
+from retrasyn.cli.comparing import (
+    ComparisonBox,
+    check_files,
+    extent_of,
+    pair_of,
+    read_file,
+    read_receipt,
+)
+from retrasyn.cli.interrupts import saying_stopped
+from retrasyn.errors import InputError, SettingError
+
+if TYPE_CHECKING:
+    from retrasyn.data.trajectories import Trajectories
+    from retrasyn.privacy.receipt import Receipt
+    from retrasyn.service.map_settings import MapSettings
+    from retrasyn.service.viewing.exhibit import Exhibit
+    from retrasyn.space import Box, Grid
+
+_SIDE = 6
+_MERCATOR = ("EPSG:3857", "EPSG:900913")
+
+
+@saying_stopped("nothing is kept")
+def watch(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="[REAL] SYN", help="The synthetic data, the real before it."),
+    ],
+    grid: Annotated[
+        int | None,
+        typer.Option(
+            "--grid",
+            help="Side K of the grid, 1 to 64. (default: that of the receipt, else 6)",
+            show_default=False,
+        ),
+    ] = None,
+    box: ComparisonBox = None,
+    roads: Annotated[
+        Path | None, typer.Option(metavar="FILE.geojson", help="Roads to draw below the cells.")
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Any setting of the map, such as style."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = showing.HERE,
+    port: showing.Port = 8700,
+    opens: showing.Open = False,
+) -> None:
+    """Look at synthetic data on the live map, beside the real data where it is given.
+
+    Everything stays on this machine. Whoever can reach the address sees the real positions.
+
+    Example: retrasyn watch trips.parquet synthetic.parquet
+    """
+    with showing.needing_serve():
+        from retrasyn.service.web.stand import Stand
+    *before, path = files
+    if len(before) > 1:
+        raise SettingError(f"{len(files)} files were given; name one real and one synthetic file")
+    check_files(box, _SIDE if grid is None else grid, files)
+    changes = _map_changes(setting, roads)
+    with Stand(host=host, port=port) as stand:
+        exhibit, crs = _hang(before, path, grid, box)
+        _warn(exhibit, host)
+        raise typer.Exit(
+            stand.show(
+                exhibit,
+                _map_settings(changes, crs),
+                announce=showing.announcing(f"{path.name} is shown at", opens=opens),
+            )
+        )
+
+
+def _hang(
+    before: list[Path], path: Path, side: int | None, box: str | None
+) -> tuple[Exhibit, str | None]:
+    """Read the files and put together what is shown of them; say in which coordinates it is."""
+    from retrasyn.service.viewing.recorded import exhibit_of
+
+    values = read_receipt(path)
+    receipt = None if values is None else _checked(values, path)
+    real = read_file(before[0]) if before else None
+    synthetic = read_file(path)
+    shown = exhibit_of(
+        synthetic,
+        _grid(real, synthetic, _side(side, values, path), extent_of(box, {path: values})),
+        real=real,
+        receipt=receipt,
+        title=f"{path.name} against {before[0].name}" if before else path.name,
+    )
+    return shown, synthetic.crs or (real.crs if real else None)
+
+
+def _checked(values: dict[str, Any], path: Path) -> Receipt | None:
+    """Return the receipt beside a file, unless it speaks of another one."""
+    from retrasyn.receipts.files import describe, receipt_place
+    from retrasyn.receipts.opening import read_receipt as read_values
+
+    receipt = read_values(values, name=str(receipt_place(path)))
+    if receipt.data_file is not None and receipt.data_file.sha256 != describe(path).sha256:
+        sys.stderr.write(
+            f"warning: the receipt beside {path} belongs to another file (its digest differs); "
+            "it is not shown\n"
+        )
+        return None
+    return receipt
+
+
+def _side(asked: int | None, values: dict[str, Any] | None, path: Path) -> int:
+    """Return the side of the grid that was asked for, else that of the receipt, else the usual."""
+    if asked is not None:
+        return asked
+    side = _SIDE if values is None else values.get("grid", _SIDE)
+    if type(side) is not int:
+        raise InputError(f"the receipt of {path} has a grid that is no number; give --grid")
+    return side
+
+
+def _grid(
+    real: Trajectories | None, synthetic: Trajectories, side: int, extent: Box | None
+) -> Grid:
+    """Return the grid of both, once it is sure that they can be compared on it."""
+    from retrasyn.metrics.pair import check_inside
+    from retrasyn.metrics.suite import grid_over
+
+    notes: list[str] = []
+    if real is None:
+        grid = grid_over(synthetic, side, extent)
+        check_inside("synthetic", synthetic.x, synthetic.y, grid, notes)
+    else:
+        pair = pair_of(real, synthetic, extent, side)
+        grid, notes = pair.grid, [*pair.notes]
+    for note in notes:
+        sys.stderr.write(f"warning: {note}\n")
+    return grid
+
+
+def _map_changes(pairs: list[str] | None, roads: Path | None) -> dict[str, str]:
+    """Read settings of the map, which may be named with or without their table."""
+    from retrasyn.service.map_settings import MapSettings
+
+    changes = {}
+    for name, value in options.read_settings(pairs).items():
+        field = name.removeprefix("map.")
+        if field not in MapSettings.model_fields:
+            known = ", ".join(MapSettings.model_fields)
+            raise SettingError(f"unknown setting {name!r} of the map; choose from {known}")
+        changes[f"map.{field}"] = value
+    return changes | ({} if roads is None else {"map.roads": str(roads)})
+
+
+def _map_settings(changes: dict[str, str], crs: str | None) -> MapSettings:
+    """Return the settings of the map, with the coordinates of the data unless others are given."""
+    from retrasyn.data.geoparquet import LONGITUDE_LATITUDE
+    from retrasyn.service.settings import Settings
+
+    known = (crs or "").upper()
+    if known in LONGITUDE_LATITUDE:
+        changes = {"map.coordinates": "degrees"} | changes
+    elif known in _MERCATOR:
+        changes = {"map.coordinates": "mercator"} | changes
+    return Settings.load(None, changes).map
+
+
+def _warn(exhibit: Exhibit, host: str) -> None:
+    """Say who sees what, loudly where that is more than this machine."""
+    if exhibit.real is not None:
+        what = "real positions"
+    elif exhibit.source.receipt() is None:
+        what = "data that no receipt calls synthetic"
+    else:
+        return
+    if _is_loopback(host):
+        sys.stderr.write(
+            f"warning: this shows {what} to whoever can reach the address: this machine only\n"
+        )
+        return
+    sys.stderr.write(
+        f"WARNING: THIS SHOWS {what.upper()} TO EVERYBODY WHO CAN REACH {host}, NOT ONLY TO THIS "
+        "MACHINE; LEAVE --host AWAY UNLESS YOU MEAN IT\n"
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    """Return whether an address can be reached from this machine only.
+
+    >>> [_is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "10.0.0.1")]
+    [True, True, True, False, False]
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,34 @@
+"""Recorded files to be looked at: the synthetic one, its receipt, and the real one beside it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from retrasyn.service.feed import Feed
+from retrasyn.service.viewing.exhibit import Exhibit
+from retrasyn.service.viewing.in_memory import InMemory
+from retrasyn.service.viewing.statement import status_of
+
+if TYPE_CHECKING:
+    from retrasyn.data.trajectories import Trajectories
+    from retrasyn.privacy.receipt import Receipt
+    from retrasyn.space import Grid
+
+
+def exhibit_of(
+    synthetic: Trajectories,
+    grid: Grid,
+    *,
+    real: Trajectories | None,
+    receipt: Receipt | None,
+    title: str,
+) -> Exhibit:
+    """Put together what the page shows; without real data that view does not exist."""
+    source = InMemory.of_recording(synthetic, grid, receipt)
+    return Exhibit(
+        source=source,
+        status=partial(status_of, source, receipt, title=title, clock=synthetic.clock),
+        feed=Feed(source.after, newest=source.newest),
+        real=None if real is None else InMemory.of_recording(real, grid),
+    )
