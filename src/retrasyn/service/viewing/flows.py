@@ -12,7 +12,7 @@ from retrasyn.space import Grid
 
 N_DIRECTIONS = 9
 STAYING = 4
-"""The direction of streams that stay: directions are numbered 3 (row step + 1) + column step + 1."""
+"""The direction of those who stay: a direction is 3 (row step + 1) + column step + 1."""
 Flows = npt.NDArray[np.uint32]
 
 
