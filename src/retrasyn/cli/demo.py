@@ -1,23 +1,90 @@
 """``retrasyn demo``: a small city becomes a private synthetic stream, with a report."""
 
+from __future__ import annotations
+
 import textwrap
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from retrasyn.cli import options
+from retrasyn.cli import options, showing
 from retrasyn.cli.interrupts import interruptible_progress
+
+if TYPE_CHECKING:
+    from retrasyn.oracles.choice import OracleWish
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for what the demo makes.")] = Path("demo-out"),
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for what the demo makes. (default: demo-out)", show_default=False
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Another seed, another city.")] = 0,
     oracle: options.Oracle = "oue",
+    live: Annotated[
+        bool, typer.Option("--live", help="Show it on the live map while it is made.")
+    ] = False,
+    pace: Annotated[
+        float, typer.Option(min=0, help="With --live: seconds from one timestamp to the next.")
+    ] = 1.0,
+    port: showing.Port = 8700,
+    opens: showing.Open = False,
 ) -> None:
-    """Make a small city with a rush hour, synthesise it privately, compare both in a report."""
+    """Make a small city with a rush hour, synthesise it privately, compare both in a report.
+
+    With --live nothing is written: the map shows the synthetic city as it is made, the real one
+    beside it, until Ctrl-C.
+    """
+    from retrasyn.errors import SettingError
+
+    if seed < 0:
+        raise SettingError(f"seed={seed} must be a whole number from 0 on")
+    if not live:
+        _report(out or Path("demo-out"), seed, oracle)
+        return
+    if out is not None:
+        raise SettingError(f"--live writes nothing to {out}; leave --out or --live away")
+    raise typer.Exit(_show(seed, oracle, pace, port, opens=opens))
+
+
+def _show(seed: int, oracle: OracleWish, pace: float, port: int, *, opens: bool) -> int:
+    """Synthesise the city before everybody's eyes; return the exit code."""
+    from retrasyn.data.moving_objects.road_lines import write_roads
+    from retrasyn.simulation.city import CITY_BOX, city_roads, demo_city
+    from retrasyn.simulation.unfolding import Unfolding
+    from retrasyn.space import Grid
+
+    with showing.needing_serve():
+        from retrasyn.service.map_settings import MapSettings
+        from retrasyn.service.viewing.live import LiveSimulation
+        from retrasyn.service.web.stand import Stand
+    with Stand(host=showing.HERE, port=port) as stand, TemporaryDirectory() as folder:
+        real = demo_city(seed=seed)
+        unfolding = Unfolding.of(real, Grid(CITY_BOX, 6), seed=seed, oracle=oracle)
+        live = LiveSimulation(unfolding, pace, "A small city, real and synthetic")
+        roads = Path(folder) / "roads.geojson"
+        write_roads(city_roads(), roads)
+
+        async def unfold() -> None:
+            await live.run()
+            print("The day is over; the map stays until Ctrl-C.", flush=True)
+
+        return stand.show(
+            live.exhibit(real),
+            MapSettings(roads=roads),
+            announce=showing.announcing("The city is shown as it is made at", opens=opens),
+            meanwhile=unfold,
+        )
+
+
+def _report(out: Path, seed: int, oracle: OracleWish) -> None:
+    """Synthesise the city and write everything, with a report."""
     from retrasyn.data.writing_files import replacing, write
-    from retrasyn.errors import OutputError, SettingError
+    from retrasyn.errors import OutputError
     from retrasyn.metrics.pair import Pair
     from retrasyn.metrics.suite import evaluate_pair
     from retrasyn.receipts.files import receipt_place, write_with_receipt
@@ -26,8 +93,6 @@ def demo(
     from retrasyn.simulation.run import synthesize
     from retrasyn.space import Grid
 
-    if seed < 0:
-        raise SettingError(f"seed={seed} must be a whole number from 0 on")
     check_available()
     try:
         out.mkdir(parents=True, exist_ok=True)

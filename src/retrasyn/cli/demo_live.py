@@ -30,8 +30,13 @@ def demo_live(
 ) -> None:
     """Run a service and the built-in city's devices, a round every second, until Ctrl-C.
 
+    The live map is at the address that is printed first, with the roads of the city.
+
     Example: retrasyn demo-live --devices 200
     """
+    from retrasyn.data.moving_objects.road_lines import write_roads
+    from retrasyn.simulation.city import city_roads
+
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the two below must end as well
     with ExitStack() as stack:
         place = Path(folder or stack.enter_context(tempfile.TemporaryDirectory()))
@@ -40,7 +45,9 @@ def demo_live(
             log = stack.enter_context((place / "service.log").open("a"))
         except OSError as error:
             raise OutputError(f"{place} cannot be used ({error.strerror}); name another") from None
-        service = _start_service(place, port, log)
+        roads = place / "roads.geojson"
+        write_roads(city_roads(), roads)
+        service = _start_service(place, port, roads, log)
         stack.callback(_end, service)
         url = _wait_until_ready(service, place)
         kept = f"everything is kept in {folder}" if folder else "nothing is kept without --folder"
@@ -62,8 +69,8 @@ def demo_live(
             raise ServerError(f"the fleet ended with code {code}; {place} has what is left")
 
 
-def _start_service(place: Path, port: int, log: IO[str]) -> subprocess.Popen[str]:
-    settings = ("period=1", "window=5", "name=demo-live")
+def _start_service(place: Path, port: int, roads: Path, log: IO[str]) -> subprocess.Popen[str]:
+    settings = ("period=1", "window=5", "name=demo-live", f"map.roads={roads}")
     words = [word for setting in settings for word in ("--set", setting)]
     return subprocess.Popen(  # noqa: S603 - our own command
         [*_COMMAND, "serve", "--port", str(port), "--folder", str(place / "service"), *words],

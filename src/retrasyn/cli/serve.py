@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from retrasyn.cli import options
-from retrasyn.errors import InputError, MissingExtra, SettingError
+from retrasyn.cli.showing import needing_serve
+from retrasyn.errors import InputError, SettingError
 
 if TYPE_CHECKING:
     from retrasyn.service.web.running import Running
@@ -43,7 +44,7 @@ def serve(
 
     Example: retrasyn serve --set period=10
     """
-    try:
+    with needing_serve():
         from retrasyn.service.config_text import config_text
         from retrasyn.service.settings import Settings
 
@@ -51,9 +52,6 @@ def serve(
             print(config_text(), end="")
             return
         from retrasyn.service.web.running import run
-    except ImportError as error:
-        library = (error.name or "a library").partition(".")[0]
-        raise MissingExtra(f'{library} is not installed: pip install "retrasyn[serve]"') from None
     changes = options.read_settings(setting)
     for name, value in (("host", host), ("port", port), ("folder", folder)):
         if value is not None:
@@ -69,6 +67,7 @@ def _announce(running: Running) -> None:
     print(
         f"""{running.campaign} runs at {running.url}, a round every {running.period} s
   {running.guarantee}
+The live map:      {running.url}/
 Let one device take part, once:
   {running.link}
 More links:        retrasyn token 10 --folder {running.folder}

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from retrasyn.service.feed import Feed
+from retrasyn.service.viewing.exhibit import Exhibit
 from retrasyn.service.viewing.in_memory import InMemory
 from retrasyn.service.viewing.statement import status_of
 
 if TYPE_CHECKING:
+    from retrasyn.data.trajectories import Trajectories
     from retrasyn.messages import Release
     from retrasyn.privacy.receipt import Receipt
     from retrasyn.simulation.unfolding import Unfolding
@@ -24,6 +28,7 @@ class LiveSimulation:
     unfolding: Unfolding
     pace: float  # seconds from one release to the next, at least
     title: str
+    _showing: str = field(default_factory=partial(secrets.token_hex, 16), init=False)
     source: InMemory = field(init=False)
     feed: Feed = field(init=False)
     _receipt: Receipt = field(init=False)  # of what is shown, not of what is being made
@@ -35,7 +40,22 @@ class LiveSimulation:
 
     def status(self) -> dict[str, Any]:
         """Return what /v1/status says."""
-        return status_of(self.source, self._receipt, title=self.title, clock=None, period=self.pace)
+        return status_of(
+            self.source,
+            self._receipt,
+            title=self.title,
+            showing=self._showing,
+            period=self.pace,
+        )
+
+    def exhibit(self, real: Trajectories) -> Exhibit:
+        """Put together what the page shows, the real data beside it."""
+        return Exhibit(
+            source=self.source,
+            status=self.status,
+            feed=self.feed,
+            real=InMemory.of_recording(real, self.source.grid),
+        )
 
     async def run(self) -> None:
         """Make and show release after release until there are no more."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from retrasyn.service.feed import Feed
 from retrasyn.service.viewing.exhibit import Exhibit
@@ -26,9 +27,14 @@ def exhibit_of(
 ) -> Exhibit:
     """Put together what the page shows; without real data that view does not exist."""
     source = InMemory.of_recording(synthetic, grid, receipt)
+    known: dict[str, Any] = {
+        "title": title,
+        "showing": secrets.token_hex(16),
+        "clock": synthetic.clock,
+    }
     return Exhibit(
         source=source,
-        status=partial(status_of, source, receipt, title=title, clock=synthetic.clock),
+        status=partial(status_of, source, receipt, **known),
         feed=Feed(source.after, newest=source.newest),
         real=None if real is None else InMemory.of_recording(real, grid),
     )

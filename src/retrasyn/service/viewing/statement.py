@@ -14,16 +14,22 @@ if TYPE_CHECKING:
     from retrasyn.privacy.receipt import Receipt
     from retrasyn.service.viewing.source import Source
 
-UNKNOWN = "There is no receipt: nobody says how this data was made, or what it protects."
+UNKNOWN = "NOT KNOWN TO BE PRIVATE: there is no receipt that says how this data was made."
 
 
 def status_of(
-    source: Source, receipt: Receipt | None, *, title: str, clock: Clock | None, period: float = 1
+    source: Source,
+    receipt: Receipt | None,
+    *,
+    title: str,
+    showing: str,  # names this showing: a page that sees another one begins anew
+    clock: Clock | None = None,
+    period: float = 1,
 ) -> dict[str, Any]:
     """Return what /v1/status says of a source that is no campaign; 0 where nothing is known."""
     return {
         "campaign": title,
-        "manifest": "",
+        "manifest": showing,
         "method": "" if receipt is None else receipt.method,
         "guarantee": UNKNOWN if receipt is None else receipt.guarantee,
         "epsilon": 0.0 if receipt is None else receipt.epsilon,
