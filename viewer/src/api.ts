@@ -106,7 +106,7 @@ export const areaPath = (box: Box, first: number, last: number, format: "json" |
   `/v1/count?box=${box.join(",")}&${range(first, last)}&format=${format}`;
 
 export const api = {
-  status: () => askJson<Status>("/v1/status"),
+  status: (signal?: AbortSignal) => askJson<Status>("/v1/status", signal),
   map: () => askJson<MapInfo>("/v1/map"),
   roads: () => askJson<GeoJSON.FeatureCollection>("/v1/map/roads"),
   releases: async (first: number, last: number) =>

@@ -1,0 +1,38 @@
+// Where marks stand on an axis, and the path of a line.
+
+export type Values = readonly (number | null)[];
+
+// Round numbers from 0 on; the last one is not below `top`.
+export function ticks(top: number, n: number): number[] {
+  const rough = (top || 1) / n;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * [1, 2, 2.5, 5, 10].find((digit) => digit * power >= rough * 0.999)!;
+  return Array.from({ length: Math.ceil((top || 1) / step - 1e-9) + 1 }, (_, i) => Number((i * step).toPrecision(12)));
+}
+
+// Unknown values leave a gap.
+export function linePath(values: Values, x: (i: number) => number, y: (value: number) => number): string {
+  let pen = "M";
+  let path = "";
+  values.forEach((value, i) => {
+    if (value === null) {
+      pen = "M";
+      return;
+    }
+    path += `${pen}${x(i).toFixed(1)} ${y(value).toFixed(1)}`;
+    pen = "L";
+  });
+  return path;
+}
+
+// The place of t in ascending timestamps, or of the last one before it.
+export function placeOf(t: number, timestamps: readonly number[]): number {
+  let low = 0;
+  let high = timestamps.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (timestamps[middle]! <= t) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}

@@ -1,0 +1,154 @@
+// Starts the page: what the server says first, then the map, the clock, the feed and the panels.
+
+import { api, type MapInfo, type Status } from "./api.ts";
+import type { Controls } from "./controls.ts";
+import { Feed, MAX_RELEASES } from "./feed.ts";
+import { FrameCache } from "./frames.ts";
+import { Maps } from "./map/index.ts";
+import { mountPanels } from "./panels/index.ts";
+import { type Moment, Playback } from "./playback.ts";
+import { keepPreferences, preferences } from "./preferences.ts";
+import { Store } from "./store.ts";
+import { Timeline } from "./timeline.ts";
+
+const RETRY_MS = 1000;
+
+// The server may still be starting.
+async function firstAnswer(): Promise<[Status, MapInfo]> {
+  for (;;) {
+    try {
+      return await Promise.all([api.status(), api.map()]);
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+}
+
+const [status, info] = await firstAnswer();
+
+const store = new Store({
+  info,
+  status,
+  connection: "live",
+  releases: [],
+  t: status.newest_release ?? 0,
+  frame: null,
+  realFrame: null,
+  live: true,
+  playing: true,
+  speed: 2,
+  cell: null,
+  box: null,
+  drawing: false,
+  layers: { density: true, flows: false, travellers: true, roads: info.roads, real: false },
+  ...preferences(),
+});
+keepPreferences(store);
+
+const frames = new FrameCache((t, signal) => api.frame(t, info.travellers, signal));
+const realFrames = new FrameCache((t, signal) => api.realFrame(t, info.travellers, signal));
+const showsReal = () => info.mode === "simulation" && store.now.layers.real;
+
+const moments = {
+  async get(t: number): Promise<Moment> {
+    const [frame, real] = await Promise.all([frames.get(t), showsReal() ? realFrames.get(t) : null]);
+    return { frame, real };
+  },
+  want(times: readonly number[]): void {
+    frames.want(times);
+    if (showsReal()) realFrames.want(times);
+  },
+};
+
+const timeline = new Timeline(
+  async (first, last) => (await api.releases(first, last)).map(({ t }) => t),
+  () => {
+    const { oldest_release: oldest, newest_release: newest } = store.now.status;
+    return newest === null ? null : [oldest ?? 0, newest];
+  },
+);
+
+// The first frame travels while the map starts.
+if (status.newest_release !== null) frames.want([status.newest_release]);
+
+const element = (id: string) => document.getElementById(id)!;
+const maps = new Maps(store, element("map"), element("real-map"));
+const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
+const playback = new Playback(
+  store,
+  timeline,
+  moments,
+  maps,
+  {
+    now: () => performance.now(),
+    frame: (call) => requestAnimationFrame(call),
+    wait: (milliseconds, call) => setTimeout(call, milliseconds),
+  },
+  () => reducedMotion.matches,
+);
+
+const controls: Controls = {
+  seek: (t) => void playback.seek(t),
+  step: (by) => void playback.step(by),
+  play: () => void playback.play(),
+  pause: () => playback.pause(),
+  goLive: () => void playback.goLive(),
+  setSpeed: (speed) => playback.setSpeed(speed),
+  zoomIn: () => maps.zoom(1),
+  zoomOut: () => maps.zoom(-1),
+  fit: () => maps.fit(),
+  selectCell: (cell) => store.set({ cell }),
+  startBox: () => {
+    store.set({ drawing: true });
+    maps.main.map.getCanvas().focus();
+  },
+  clearBox: () => store.set({ box: null, drawing: false }),
+  legend: () => maps.legend(),
+  watchLegend: (call) => maps.watchLegend(call),
+};
+
+// For tests in a browser, and for the curious; nothing on the page reads it.
+Object.defineProperty(window, "retrasyn", {
+  value: Object.freeze({
+    store,
+    map: maps.main.map,
+    fps: () => maps.main.picture.fps,
+    travellers: () => maps.main.picture.travellersDrawn,
+    t: () => maps.main.scene.to?.t ?? null,
+    progress: () => maps.main.scene.progress,
+  }),
+});
+
+const feed = new Feed(store, {
+  release: (t) => {
+    timeline.add(t);
+    void playback.arrived(t);
+  },
+  back: () => {
+    timeline.forget();
+    if (store.now.frame === null) void playback.refresh();
+  },
+});
+
+maps.main.map.once("render", () => (document.documentElement.dataset.map = "empty"));
+store.watch(["frame"], ({ frame }) => {
+  if (frame) maps.main.map.once("render", () => (document.documentElement.dataset.map = "drawn"));
+});
+void playback.goLive();
+mountPanels(store, controls);
+feed.start();
+
+let real = showsReal();
+store.watch(["layers"], () => {
+  if (real === showsReal()) return;
+  real = showsReal();
+  void playback.refresh();
+});
+
+if (status.newest_release !== null) {
+  const newest = status.newest_release;
+  const first = Math.max(newest - MAX_RELEASES + 1, 0);
+  const releases = await api.releases(first, newest);
+  const known = store.now.releases;
+  store.set({ releases: [...releases.filter(({ t }) => t < (known[0]?.t ?? Infinity)), ...known].slice(-MAX_RELEASES) });
+}

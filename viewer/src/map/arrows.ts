@@ -1,0 +1,113 @@
+// One arrow a cell: where those who left it went on balance, the longer and wider the more they were.
+
+import { DIRECTIONS, STAY } from "../frame.ts";
+import { type GL, Instances, premultiplied, Program, type View } from "./gl.ts";
+import type { Scene } from "./scene.ts";
+
+const VERTEX = `
+in vec2 a_at;
+in vec4 a_flow;
+uniform float u_progress, u_max;
+uniform vec2 u_cell;
+out vec2 v_at;
+flat out vec2 v_size;
+flat out float v_alpha;
+void main() {
+  vec2 flow = mix(a_flow.xy, a_flow.zw, u_progress);
+  float share = min(length(flow) / u_max, 1.0);
+  if (share < 0.05) { gl_Position = vec4(2.0, 2.0, 0.0, 1.0); return; }
+  float cell = min(u_cell.x, u_cell.y);
+  float strength = sqrt(share);
+  v_size = vec2(0.42 * cell * (0.35 + 0.65 * strength), clamp(0.022 * cell * (0.4 + strength), 0.6, 4.0));
+  v_alpha = smoothstep(0.05, 0.12, share) * (0.55 + 0.45 * strength);
+  vec2 along = normalize(flow);
+  v_at = corner() * (v_size.x + vec2(3.0, 3.0));
+  vec2 across = vec2(-along.y, along.x);
+  v_at.y = corner().y * (4.5 * v_size.y + 3.0);
+  gl_Position = place(pixel(a_at) + along * v_at.x + across * v_at.y);
+}`;
+
+// Distance to a shaft with a head, both along the x axis; the halo is the same shape, a little larger.
+const FRAGMENT = `
+uniform vec4 u_color, u_halo;
+in vec2 v_at;
+flat in vec2 v_size;
+flat in float v_alpha;
+void main() {
+  float tip = v_size.x, thick = v_size.y;
+  float head = min(6.0 * thick, 1.4 * tip);
+  float neck = tip - head;
+  vec2 at = vec2(v_at.x, abs(v_at.y));
+  float taper = thick * (0.35 + 0.65 * clamp((at.x + tip) / (2.0 * tip), 0.0, 1.0));
+  float shaft = max(at.y - taper, max(at.x - neck, -tip - at.x));
+  float slope = 0.62;
+  float wedge = max((at.y - (tip - at.x) * slope) * inversesqrt(1.0 + slope * slope), neck - at.x);
+  float far = min(shaft, wedge);
+  color = mix(u_halo * cover(far - 1.2), u_color, cover(far)) * v_alpha;
+}`;
+
+const WIDTH = 6;
+
+// The sum of all moves out of a cell, as vectors; [n_cells * 2].
+export function resultants(flows: Uint32Array): Float32Array {
+  const sums = new Float32Array((flows.length / DIRECTIONS) * 2);
+  for (let place = 0; place < flows.length; place++) {
+    const direction = place % DIRECTIONS;
+    if (direction === STAY) continue;
+    const cell = (place - direction) / DIRECTIONS;
+    sums[2 * cell]! += flows[place]! * ((direction % 3) - 1);
+    sums[2 * cell + 1]! += flows[place]! * (Math.floor(direction / 3) - 1);
+  }
+  return sums;
+}
+
+export function largestFlow(flows: Uint32Array | null): number {
+  if (!flows) return 0;
+  const sums = resultants(flows);
+  let largest = 0;
+  for (let place = 0; place < sums.length; place += 2) largest = Math.max(largest, Math.hypot(sums[place]!, sums[place + 1]!));
+  return largest;
+}
+
+export class Arrows {
+  private readonly program: Program;
+  private readonly cells: Instances;
+  private readonly values: Float32Array;
+  private pair = -1;
+
+  constructor(gl: GL, { projection, side }: Scene) {
+    this.program = new Program(gl, VERTEX, FRAGMENT, ["a_at", "a_flow"]);
+    this.cells = new Instances(gl, [2, 4]);
+    this.values = new Float32Array(side * side * WIDTH);
+    for (let cell = 0; cell < side * side; cell++) {
+      const middle = [((cell % side) + 0.5) / side, (Math.floor(cell / side) + 0.5) / side] as const;
+      this.values.set(projection.shareToSheet(...middle), cell * WIDTH);
+    }
+  }
+
+  draw(scene: Scene, view: View): void {
+    const { from, to, side, palette } = scene;
+    if (!from || !to || !scene.show.flows) return;
+    if (this.pair !== scene.pair) this.fill(from.flows, to.flows);
+    this.pair = scene.pair;
+    this.program.use(view, {
+      u_progress: scene.progress,
+      u_max: scene.maxFlow,
+      u_cell: [view.scale[0] / side, view.scale[1] / side],
+      u_color: premultiplied(palette.arrow),
+      u_halo: premultiplied(palette.halo),
+    });
+    this.cells.drawQuads();
+  }
+
+  private fill(...flows: (Uint32Array | null)[]): void {
+    flows.forEach((flow, which) => {
+      const sums = flow && resultants(flow);
+      for (let cell = 0; cell * WIDTH < this.values.length; cell++) {
+        this.values[cell * WIDTH + 2 + 2 * which] = sums ? sums[2 * cell]! : 0;
+        this.values[cell * WIDTH + 3 + 2 * which] = sums ? sums[2 * cell + 1]! : 0;
+      }
+    });
+    this.cells.fill(this.values);
+  }
+}

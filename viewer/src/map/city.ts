@@ -1,0 +1,150 @@
+// A map of the campaign's box: MapLibre for the camera and the base map, our layers for the data.
+
+import maplibregl from "maplibre-gl";
+import type { MapInfo } from "../api.ts";
+import type { Frame } from "../frame.ts";
+import type { Projection } from "../projection.ts";
+import { DARK, LIGHT, type Palette } from "./palette.ts";
+import { Picture } from "./picture.ts";
+import type { Scene } from "./scene.ts";
+import { addRoads, firstNames, plainStyle } from "./style.ts";
+
+const OVER_BASE = 0.72; // of cells on a base map, which has to show through
+const MARGIN = 24; // CSS pixels around the box
+const CLOSER = 7; // zoom levels beyond the whole box
+
+maplibregl.setWorkerUrl("/static/map/worker.js");
+maplibregl.setWorkerCount(1);
+
+export class CityMap {
+  readonly map: maplibregl.Map;
+  readonly picture: Picture;
+  readonly scene: Scene;
+  private roads: GeoJSON.Feature | null = null;
+  private roadsShown = true;
+  private fitted = true; // nobody has moved the camera since it was fitted
+
+  constructor(
+    container: HTMLElement,
+    readonly projection: Projection,
+    side: number,
+    info: MapInfo,
+    dark: boolean,
+  ) {
+    this.scene = {
+      projection,
+      side,
+      palette: dark ? DARK : LIGHT,
+      opacity: info.style ? OVER_BASE : 1,
+      from: null,
+      to: null,
+      pair: 0,
+      progress: 1,
+      maxCount: 1,
+      maxFlow: 1,
+      show: { density: true, flows: true, travellers: true },
+      hovered: null,
+      selected: null,
+      area: null,
+    };
+    this.picture = new Picture(this.scene);
+    this.map = new maplibregl.Map({
+      container,
+      style: info.style ?? plainStyle(this.scene.palette),
+      bounds: this.bounds,
+      fitBoundsOptions: { padding: this.margin(container) },
+      attributionControl: false,
+      keyboard: false, // see keyboard.ts
+      boxZoom: false,
+      dragRotate: false,
+      pitchWithRotate: false,
+      touchPitch: false,
+      maxPitch: 0,
+      renderWorldCopies: false,
+      fadeDuration: 0,
+      pixelRatio: Math.min(devicePixelRatio, 2),
+    });
+    this.map.touchZoomRotate.disableRotation();
+    this.map.setMinZoom(this.map.getZoom() - 2);
+    this.map.setMaxZoom(Math.min(this.map.getZoom() + CLOSER, 22));
+    this.map.on("style.load", () => this.addLayers());
+    this.map.on("movestart", ({ originalEvent }: { originalEvent?: unknown }) => {
+      if (originalEvent) this.fitted = false;
+    });
+    this.map.on("resize", () => this.fitted && this.fit(false));
+  }
+
+  show(from: Frame, to: Frame): void {
+    Object.assign(this.scene, { from, to });
+    this.scene.pair += 1;
+    this.repaint();
+  }
+
+  change(change: Partial<Scene>): void {
+    Object.assign(this.scene, change);
+    this.repaint();
+  }
+
+  paint(palette: Palette): void {
+    this.change({ palette });
+    if (this.map.getLayer("ground")) this.map.setPaintProperty("ground", "background-color", palette.ground);
+    if (this.map.getLayer("roads")) this.map.setPaintProperty("roads", "line-color", palette.road);
+  }
+
+  setRoads(roads: GeoJSON.Feature): void {
+    this.roads = roads;
+    if (this.map.getLayer("travellers")) this.addRoads();
+  }
+
+  showRoads(shown: boolean): void {
+    this.roadsShown = shown;
+    if (this.map.getLayer("roads")) this.map.setLayoutProperty("roads", "visibility", shown ? "visible" : "none");
+  }
+
+  zoom(by: 1 | -1): void {
+    this.fitted = false;
+    if (by > 0) this.map.zoomIn();
+    else this.map.zoomOut();
+  }
+
+  pan(x: number, y: number): void {
+    this.fitted = false;
+    this.map.panBy([x, y]);
+  }
+
+  fit(animated = true): void {
+    this.fitted = true;
+    this.map.fitBounds(this.bounds, { padding: this.margin(this.map.getContainer()), animate: animated, duration: 500 });
+  }
+
+  // Data coordinates of a place on the canvas, and back.
+  dataAt(x: number, y: number): [number, number] {
+    const { lng, lat } = this.map.unproject([x, y]);
+    return this.projection.fromLonLat(lng, lat);
+  }
+
+  repaint(): void {
+    this.map.triggerRepaint();
+  }
+
+  private get bounds(): [[number, number], [number, number]] {
+    const [x0, y0, x1, y1] = this.projection.box;
+    return [this.projection.toLonLat(x0, y0), this.projection.toLonLat(x1, y1)];
+  }
+
+  private margin({ clientWidth, clientHeight }: HTMLElement): number {
+    return Math.min(MARGIN, 0.03 * Math.min(clientWidth, clientHeight));
+  }
+
+  private addLayers(): void {
+    this.map.addLayer(this.picture.ground, firstNames(this.map));
+    this.map.addLayer(this.picture.above);
+    this.addRoads();
+  }
+
+  private addRoads(): void {
+    if (!this.roads) return;
+    addRoads(this.map, this.roads, this.scene.palette, "travellers");
+    this.showRoads(this.roadsShown);
+  }
+}

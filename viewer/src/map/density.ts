@@ -1,0 +1,73 @@
+// Cells, coloured by how many are in them, fading from one frame to the next.
+
+import { RAMP_STOPS, rgb } from "./palette.ts";
+import { type GL, Instances, Program, type View } from "./gl.ts";
+import type { Scene } from "./scene.ts";
+
+const VERTEX = `
+in vec4 a_cell;
+in vec2 a_count;
+uniform float u_progress, u_max, u_opacity;
+uniform vec3 u_ramp[${RAMP_STOPS}];
+out vec2 v_at;
+flat out vec2 v_half;
+flat out vec4 v_color;
+void main() {
+  float n = mix(a_count.x, a_count.y, u_progress);
+  if (n <= 0.0) { gl_Position = vec4(2.0, 2.0, 0.0, 1.0); return; }
+  vec2 low = pixel(a_cell.xy), high = pixel(a_cell.zw);
+  vec2 size = high - low;
+  float gap = clamp(min(size.x, size.y) * 0.03, 0.0, 1.0);
+  v_half = 0.5 * size - gap;
+  v_at = corner() * (v_half + 1.0);
+  float shade = sqrt(min(n / u_max, 1.0)) * ${RAMP_STOPS - 1}.0;
+  int stop = min(int(shade), ${RAMP_STOPS - 2});
+  vec3 ink = mix(u_ramp[stop], u_ramp[stop + 1], shade - float(stop));
+  v_color = vec4(ink, 1.0) * min(n, 1.0) * u_opacity;
+  gl_Position = place(0.5 * (low + high) + v_at);
+}`;
+
+const FRAGMENT = `
+in vec2 v_at;
+flat in vec2 v_half;
+flat in vec4 v_color;
+void main() {
+  float radius = min(0.12 * min(v_half.x, v_half.y), 4.0);
+  color = v_color * cover(length(max(abs(v_at) - v_half + radius, 0.0)) - radius);
+}`;
+
+const WIDTH = 6; // floats an instance has
+
+export class Density {
+  private readonly program: Program;
+  private readonly cells: Instances;
+  private readonly values: Float32Array;
+  private pair = -1;
+
+  constructor(gl: GL, { projection, side }: Scene) {
+    this.program = new Program(gl, VERTEX, FRAGMENT, ["a_cell", "a_count"]);
+    this.cells = new Instances(gl, [4, 2]);
+    this.values = new Float32Array(side * side * WIDTH);
+    for (let cell = 0; cell < side * side; cell++) {
+      const [x0, y0, x1, y1] = projection.cellBox(cell, side);
+      this.values.set([...projection.toSheet(x0, y0), ...projection.toSheet(x1, y1)], cell * WIDTH);
+    }
+  }
+
+  draw(scene: Scene, view: View): void {
+    if (!scene.from || !scene.to || !scene.show.density) return;
+    if (this.pair !== scene.pair) this.fill(scene.from.counts, scene.to.counts);
+    this.pair = scene.pair;
+    this.program.use(view, { u_progress: scene.progress, u_max: scene.maxCount, u_opacity: scene.opacity });
+    this.program.setMany("u_ramp", scene.palette.ramp.map(rgb));
+    this.cells.drawQuads();
+  }
+
+  private fill(from: Uint32Array, to: Uint32Array): void {
+    for (let cell = 0; cell < from.length; cell++) {
+      this.values[cell * WIDTH + 4] = from[cell]!;
+      this.values[cell * WIDTH + 5] = to[cell]!;
+    }
+    this.cells.fill(this.values);
+  }
+}

@@ -1,0 +1,142 @@
+// The little of WebGL that every part of the picture needs.
+//
+// All parts draw in "sheet" coordinates (see projection.ts), which `u_view` turns into CSS pixels
+// from the middle of the canvas; the map is never turned or tilted, so that is all there is to it.
+
+import type { Colour } from "./palette.ts";
+
+export type GL = WebGL2RenderingContext;
+
+export interface View {
+  scale: [number, number]; // CSS pixels a sheet is wide and high
+  shift: [number, number]; // of the sheet's lower left corner, from the middle of the canvas
+  half: [number, number]; // half of the canvas, CSS pixels
+  ratio: number; // device pixels in a CSS pixel
+}
+
+const HEAD = `#version 300 es
+precision highp float;
+uniform vec4 u_view;
+uniform vec2 u_half;
+uniform float u_ratio;
+`;
+
+const PLACE = `
+vec2 pixel(vec2 sheet) { return sheet * u_view.xy + u_view.zw; }
+vec4 place(vec2 at) { return vec4(at / u_half, 0.0, 1.0); }
+vec2 corner() { return vec2(gl_VertexID & 1, gl_VertexID >> 1) * 2.0 - 1.0; }
+`;
+
+const INK = `
+out vec4 color;
+float cover(float distance) { return clamp(0.5 - distance * u_ratio, 0.0, 1.0); }
+`;
+
+type Value = number | readonly number[];
+
+export class Program {
+  private readonly program: WebGLProgram;
+  private readonly places = new Map<string, WebGLUniformLocation | null>();
+
+  constructor(
+    private readonly gl: GL,
+    vertex: string,
+    fragment: string,
+    attributes: readonly string[], // in the order of their places
+  ) {
+    this.program = gl.createProgram();
+    const sources = [
+      [gl.VERTEX_SHADER, HEAD + PLACE + vertex],
+      [gl.FRAGMENT_SHADER, HEAD + INK + fragment],
+    ] as const;
+    for (const [kind, source] of sources) {
+      const shader = gl.createShader(kind)!;
+      gl.shaderSource(shader, source);
+      gl.compileShader(shader);
+      gl.attachShader(this.program, shader);
+    }
+    attributes.forEach((name, place) => gl.bindAttribLocation(this.program, place, name));
+    gl.linkProgram(this.program);
+    if (!gl.getProgramParameter(this.program, gl.LINK_STATUS) && !gl.isContextLost()) {
+      const logs = gl.getAttachedShaders(this.program)?.map((shader) => gl.getShaderInfoLog(shader));
+      throw new Error(`shader: ${gl.getProgramInfoLog(this.program)} ${logs?.join(" ")}`);
+    }
+  }
+
+  use(view: View, values: Record<string, Value>): void {
+    this.gl.useProgram(this.program);
+    this.set("u_view", [...view.scale, ...view.shift]);
+    this.set("u_half", view.half);
+    this.set("u_ratio", view.ratio);
+    for (const [name, value] of Object.entries(values)) this.set(name, value);
+  }
+
+  setMany(name: string, vectors: readonly (readonly [number, number, number])[]): void {
+    this.gl.uniform3fv(this.find(name), vectors.flat());
+  }
+
+  private set(name: string, value: Value): void {
+    const { gl } = this;
+    const place = this.find(name);
+    if (typeof value === "number") gl.uniform1f(place, value);
+    else if (value.length === 2) gl.uniform2fv(place, value);
+    else gl.uniform4fv(place, value);
+  }
+
+  private find(name: string): WebGLUniformLocation | null {
+    if (!this.places.has(name)) this.places.set(name, this.gl.getUniformLocation(this.program, name));
+    return this.places.get(name)!;
+  }
+}
+
+// Floats that every instance has some of: one buffer, attributes one after another.
+export class Instances {
+  private readonly array: WebGLVertexArrayObject;
+  private readonly buffer: WebGLBuffer;
+  private readonly width: number;
+  count = 0;
+
+  constructor(
+    private readonly gl: GL,
+    sizes: readonly number[],
+    perInstance = true,
+  ) {
+    this.array = gl.createVertexArray();
+    this.buffer = gl.createBuffer();
+    this.width = sizes.reduce((sum, size) => sum + size, 0);
+    gl.bindVertexArray(this.array);
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.buffer);
+    let offset = 0;
+    sizes.forEach((size, place) => {
+      gl.enableVertexAttribArray(place);
+      gl.vertexAttribPointer(place, size, gl.FLOAT, false, 4 * this.width, 4 * offset);
+      gl.vertexAttribDivisor(place, perInstance ? 1 : 0);
+      offset += size;
+    });
+    gl.bindVertexArray(null);
+  }
+
+  fill(values: Float32Array): void {
+    const { gl } = this;
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.buffer);
+    gl.bufferData(gl.ARRAY_BUFFER, values, gl.DYNAMIC_DRAW);
+    this.count = values.length / this.width;
+  }
+
+  drawQuads(): void {
+    const { gl } = this;
+    gl.bindVertexArray(this.array);
+    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, this.count);
+    gl.bindVertexArray(null);
+  }
+
+  drawLines(first: number, count: number): void {
+    const { gl } = this;
+    gl.bindVertexArray(this.array);
+    gl.drawArrays(gl.LINES, first, count);
+    gl.bindVertexArray(null);
+  }
+}
+
+// MapLibre blends colours that are already multiplied by their alpha.
+export const premultiplied = ([red, green, blue, alpha]: Colour): Colour => [red * alpha, green * alpha, blue * alpha, alpha];

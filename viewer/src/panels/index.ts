@@ -1,0 +1,36 @@
+// Everything around the map.
+
+import type { Controls } from "../controls.ts";
+import type { Store } from "../store.ts";
+import { mountArea } from "./area.ts";
+import { mountCell } from "./cell.ts";
+import { mountDialogs } from "./dialogs.ts";
+import { mountErrors } from "./errors.ts";
+import { mountConnection, mountLanguage, mountTheme } from "./header.ts";
+import { mountNow } from "./now.ts";
+import { mountLayers, mountLegend, mountSummary, mountZoom } from "./overlay.ts";
+import { mountPrivacy } from "./privacy.ts";
+import { mountSaid } from "./said.ts";
+import { mountShortcuts } from "./shortcuts.ts";
+import { Tabs } from "./tabs.ts";
+import { mountTimeline } from "./timeline.ts";
+
+export function mountPanels(store: Store, controls: Controls): void {
+  mountLanguage(store); // first: all others speak it
+  mountTheme(store);
+  mountConnection(store);
+  mountLayers(store);
+  mountZoom(controls);
+  mountLegend(store, controls);
+  mountSummary(store);
+  mountTimeline(store, controls);
+  const tabs = new Tabs(store);
+  mountNow(store, controls);
+  mountCell(store, controls, tabs);
+  mountArea(store, controls, tabs);
+  mountPrivacy(store, tabs);
+  mountErrors(store, controls, tabs);
+  mountSaid(store);
+  mountDialogs(store);
+  mountShortcuts(store, controls);
+}

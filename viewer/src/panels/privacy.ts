@@ -1,0 +1,105 @@
+// The view "Privacy": what is promised, what was spent of it, and what is not protected.
+
+import { api, type Receipt, type Status } from "../api.ts";
+import type { State, Store } from "../store.ts";
+import { fill, speak, type Speech } from "../texts/index.ts";
+import { byId, make, show, write } from "./page.ts";
+import { Query, tellTrouble } from "./query.ts";
+import type { Tabs } from "./tabs.ts";
+
+// More of a receipt than other parts of the page need; null: not private at all.
+interface Account extends Receipt {
+  private: boolean;
+  within_guarantee: boolean;
+  worst_window: { declared: { epsilon: number; timestamps: number } };
+  lifetime: { timestamps: number; epsilon: number | null };
+}
+
+const PAUSE = 10_000;
+
+export function mountPrivacy(store: Store, tabs: Tabs): void {
+  let account: Account | null = null;
+  let newest: number | null = null;
+
+  const query = new Query(
+    () => {
+      newest = store.now.status.newest_release;
+      return api.receipt() as Promise<Account>;
+    },
+    (answer) => {
+      account = answer;
+      showAccount(store.now, account);
+    },
+    (error) => {
+      if (error?.status === 404) newest = null;
+      tellTrouble("privacy-trouble", error, speak(store.now));
+      if (error?.status === 404) write("privacy-trouble", speak(store.now).say("noReceipt"));
+    },
+    PAUSE,
+  );
+  const refresh = () => {
+    if (tabs.current === "privacy" && (!account || store.now.status.newest_release !== newest)) query.refresh();
+  };
+  tabs.watch(refresh);
+  store.watch(["status"], refresh);
+  store.watch(["status", "frame", "language"], (state) => showAccount(state, account));
+}
+
+function showAccount(state: State, account: Account | null): void {
+  const { status, frame } = state;
+  const speech = speak(state);
+  const values = { epsilon: speech.number(status.epsilon, 3), window: speech.number(status.window), unit: unitOf(status, speech) };
+  const broken = account ? !account.private || !account.within_guarantee : status.guarantee.startsWith("NOT");
+  const head = !broken ? "promiseKept" : account?.private ? "promiseExceeded" : "promiseBroken";
+  byId("promise").classList.toggle("broken", broken);
+  write("promise-head", speech.say(head, values));
+  const [sentence, language] = stateGuarantee(status, speech);
+  write("promise-text", sentence);
+  byId("promise-text").lang = language;
+  write("meaning", speech.say("meaningText", { ...values, factor: speech.number(Math.exp(status.epsilon), 1) }));
+  write("epsilon", values.epsilon);
+  write("window", values.window);
+  write("privacy-reports", frame ? speech.number(frame.nReports) : "–");
+  show("receipt-body", account !== null);
+  if (account) showSpent(account, status, speech);
+}
+
+function showSpent(account: Account, { epsilon }: Status, speech: Speech): void {
+  const { epsilon: spent, timestamps } = account.worst_window.declared;
+  const bounded = (value: number | null) => (value === null ? speech.say("unbounded") : speech.number(value, 3));
+  const text = speech.say("worst", { spent: bounded(spent), epsilon: speech.number(epsilon, 3) });
+  const meter = byId("worst-meter");
+  write("worst", text);
+  meter.setAttribute("aria-valuemax", String(epsilon));
+  meter.setAttribute("aria-valuenow", String(Math.min(spent ?? epsilon, epsilon)));
+  meter.setAttribute("aria-valuetext", text);
+  (meter.firstElementChild as HTMLElement).style.width = `${Math.min((spent ?? epsilon) / epsilon, 1) * 100}%`;
+  write("worst-note", speech.say("worstNote", { n: speech.number(timestamps) }));
+  const { lifetime } = account;
+  write("lifetime", speech.say("lifetime", { n: speech.number(lifetime.timestamps), epsilon: bounded(lifetime.epsilon) }));
+  byId("not-protected").replaceChildren(
+    ...account.not_protected.map((line) => {
+      const translated = speech.statements?.notProtected[line];
+      const item = make("li", "", translated ?? line);
+      if (!translated) item.lang = "en";
+      return item;
+    }),
+  );
+}
+
+const unitOf = (status: Status, speech: Speech) => speech.say(status.unit === "transition" ? "transitions" : "positions");
+
+// The guarantee and the language it is in: the server's own words, or ours if we know what it says.
+export function stateGuarantee(status: Status, speech: Speech): [string, string] {
+  const whose = /^For one (person|stream) /.exec(status.guarantee)?.[1] as "person" | "stream" | undefined;
+  const { statements } = speech;
+  if (!statements || !whose) return [status.guarantee, "en"];
+  const sentence = fill(statements.guarantee, {
+    whose: statements[whose],
+    window: speech.number(status.window),
+    unit: unitOf(status, speech),
+    epsilon: speech.number(status.epsilon, 3),
+    presence: status.presence.startsWith("hidden") ? statements.presenceHidden : statements.presenceSame,
+  });
+  return [sentence, speech.language];
+}

@@ -1,0 +1,101 @@
+// Speaks one language: texts, numbers and times.
+
+import type { Status } from "../api.ts";
+import type { Language, State } from "../store.ts";
+import { de, german } from "./de.ts";
+import { en, type Statements, type Words } from "./en.ts";
+import { chinese, zh } from "./zh.ts";
+
+export type Word = keyof Words;
+
+const WORDS: Record<Language, Words> = { en, de, zh };
+const STATEMENTS: Record<Language, Statements | null> = { en: null, de: german, zh: chinese };
+
+export function fill(text: string, values: Record<string, string | number>): string {
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+}
+
+// A campaign has a clock; recorded data often has nothing but numbered timestamps.
+export const hasClock = (status: Status) => status.epoch > 0;
+
+const timeOf = (status: Status, t: number) => new Date((status.epoch + t * status.period) * 1000);
+
+export class Speech {
+  readonly words: Words;
+  readonly statements: Statements | null;
+  private readonly formats = new Map<string, Intl.DateTimeFormat | Intl.NumberFormat>();
+
+  constructor(
+    readonly language: Language,
+    private readonly locale: string = language,
+  ) {
+    this.words = WORDS[language];
+    this.statements = STATEMENTS[language];
+  }
+
+  say(word: Word, values: Record<string, string | number> = {}): string {
+    return fill(this.words[word], values);
+  }
+
+  number(value: number, digits = 0): string {
+    const make = () => new Intl.NumberFormat(this.locale, { maximumFractionDigits: digits });
+    return (this.format(`n${digits}`, make) as Intl.NumberFormat).format(value);
+  }
+
+  // 12.3K, for the edge of a chart.
+  short(value: number): string {
+    const make = () => new Intl.NumberFormat(this.locale, { notation: "compact", maximumSignificantDigits: 3 });
+    return (this.format("short", make) as Intl.NumberFormat).format(value);
+  }
+
+  hour(date: Date, seconds = false): string {
+    const make = () =>
+      new Intl.DateTimeFormat(this.locale, {
+        hour: "2-digit",
+        minute: "2-digit",
+        ...(seconds && { second: "2-digit" }),
+      });
+    return (this.format(`h${seconds}`, make) as Intl.DateTimeFormat).format(date);
+  }
+
+  day(date: Date): string {
+    const make = () =>
+      new Intl.DateTimeFormat(this.locale, { weekday: "short", day: "numeric", month: "short", year: "numeric" });
+    return (this.format("day", make) as Intl.DateTimeFormat).format(date);
+  }
+
+  // The time of a timestamp, as short as it can be told from its neighbours on the same day.
+  time(status: Status, t: number): string {
+    if (!hasClock(status)) return this.say("timestamp", { t: this.number(t) });
+    return this.hour(timeOf(status, t), status.period % 60 !== 0);
+  }
+
+  date(status: Status, t: number): string {
+    return hasClock(status) ? this.day(timeOf(status, t)) : "";
+  }
+
+  // With its day, for where no day stands beside.
+  moment(status: Status, t: number): string {
+    return hasClock(status) ? `${this.date(status, t)}, ${this.time(status, t)}` : this.time(status, t);
+  }
+
+  private format<T extends Intl.DateTimeFormat | Intl.NumberFormat>(key: string, make: () => T): T {
+    const known = this.formats.get(key) as T | undefined;
+    if (known) return known;
+    const made = make();
+    this.formats.set(key, made);
+    return made;
+  }
+}
+
+const speeches = new Map<Language, Speech>();
+
+// The reader's own variety of a language, say en-GB, decides how numbers and times look.
+export function speak({ language }: Pick<State, "language">): Speech {
+  let speech = speeches.get(language);
+  if (!speech) {
+    const variety = navigator.languages.find((tag) => tag.toLowerCase().startsWith(language));
+    speeches.set(language, (speech = new Speech(language, variety)));
+  }
+  return speech;
+}
