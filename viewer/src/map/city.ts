@@ -1,9 +1,10 @@
 // A map of the campaign's box: MapLibre for the camera and the base map, our layers for the data.
 
-import maplibregl from "maplibre-gl";
+import type { Map as MapLibreMap } from "maplibre-gl";
 import type { MapInfo } from "../api.ts";
 import type { Frame } from "../frame.ts";
 import type { Projection } from "../projection.ts";
+import { Map, setWorkerCount, setWorkerUrl } from "./library.ts";
 import { DARK, LIGHT, type Palette } from "./palette.ts";
 import { Picture } from "./picture.ts";
 import type { Scene } from "./scene.ts";
@@ -13,11 +14,11 @@ const OVER_BASE = 0.72; // of cells on a base map, which has to show through
 const MARGIN = 24; // CSS pixels around the box
 const CLOSER = 7; // zoom levels beyond the whole box
 
-maplibregl.setWorkerUrl("/static/map/worker.js");
-maplibregl.setWorkerCount(1);
+setWorkerUrl("/static/map/worker.js");
+setWorkerCount(1);
 
 export class CityMap {
-  readonly map: maplibregl.Map;
+  readonly map: MapLibreMap;
   readonly picture: Picture;
   readonly scene: Scene;
   private roads: GeoJSON.Feature | null = null;
@@ -48,7 +49,7 @@ export class CityMap {
       area: null,
     };
     this.picture = new Picture(this.scene);
-    this.map = new maplibregl.Map({
+    this.map = new Map({
       container,
       style: info.style ?? plainStyle(this.scene.palette),
       bounds: this.bounds,
