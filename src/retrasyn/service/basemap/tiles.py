@@ -112,6 +112,14 @@ class Tiles:
         except _FAULTS:
             return None
 
+    @staticmethod
+    def unzip(tile: bytes) -> bytes:
+        """Return a zipped tile for those who cannot unzip it themselves."""
+        try:
+            return gzip.decompress(tile)
+        except _FAULTS:
+            return b""  # damaged: nothing is on it
+
     def _find(self, tile_id: int) -> bytes | None:
         header = self.header
         offset, length = header["root_offset"], header["root_length"]
@@ -130,11 +138,6 @@ class Tiles:
             offset, lambda: deserialize_directory(_read(self._descriptor, offset, length))
         )
         return found or []
-
-
-def unzipped(tile: bytes) -> bytes:
-    """Return a zipped tile for those who cannot unzip it themselves."""
-    return gzip.decompress(tile)
 
 
 def _read(descriptor: int, offset: int, length: int) -> bytes:
