@@ -86,6 +86,10 @@ class Server:
             self._inner.stop()  # type: ignore[no-untyped-call]
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._task, seconds)
+        self.close()
+
+    def close(self) -> None:
+        """Leave the address, for a server that was never started or has been stopped."""
         self._socket.close()
 
 

@@ -6,7 +6,7 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from retrasyn.service.settings import LimitSettings, ServerSettings
 from retrasyn.service.web.running import on_signals, reachable
@@ -33,7 +33,7 @@ class Stand:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        asyncio.run(self._server.stop())
+        self._server.close()
 
     @property
     def url(self) -> str:
@@ -65,14 +65,21 @@ class Stand:
             announce(self.url)
             if meanwhile is not None:
                 work = asyncio.ensure_future(meanwhile())
-                await asyncio.wait({work, stopped}, return_when="FIRST_COMPLETED")
+                await _either(work, stopped)
                 if work.done():
                     work.result()  # what went wrong ends the show
             number = await stopped
         finally:
+            # Closing takes a moment; another Ctrl-C would not make it shorter.
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
             if work is not None:
                 work.cancel()
             app.stopping.set()
             exhibit.feed.close()
             await self._server.stop()
         return 130 if number == signal.SIGINT else 0
+
+
+async def _either(*futures: asyncio.Future[Any]) -> None:
+    """Wait until one of them is done."""
+    await asyncio.wait(futures, return_when="FIRST_COMPLETED")
