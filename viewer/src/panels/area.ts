@@ -75,6 +75,7 @@ export function mountArea(store: Store, controls: Controls, tabs: Tabs): void {
     count = null;
     show("area-trouble", false);
     show("area-body", box !== null);
+    show("area-hint", box === null);
     draw();
     fields.forEach((field, i) => (field.value = box ? String(rounded(box[i]!, status.box)) : ""));
     if (!box) return;

@@ -6,10 +6,10 @@ import { speak } from "../texts/index.ts";
 import { busiest, cellName } from "./cells.ts";
 import { all, byId, make, press, show, write } from "./page.ts";
 
-const WIDE = "(min-width: 48rem)";
+const ROOMY = "(min-width: 70rem)";
 
 export function mountLayers(store: Store): void {
-  byId<HTMLDetailsElement>("layers").open = matchMedia(WIDE).matches;
+  byId<HTMLDetailsElement>("layers").open = matchMedia(ROOMY).matches;
   const boxes = all<HTMLInputElement>("[data-layer]");
   for (const box of boxes) {
     const layer = box.dataset.layer as keyof Layers;
@@ -42,7 +42,10 @@ export function mountLegend(store: Store, controls: Controls): void {
   };
   controls.watchLegend(draw);
   store.watch(["language", "theme"], () => draw(controls.legend()));
-  store.watch(["layers"], ({ layers }) => show("legend", layers.density));
+  store.watch(["layers", "language"], (state) => {
+    show("legend", state.layers.density);
+    write("legend-name", speak(state).say(state.layers.real ? "legendBoth" : "legend"));
+  });
 }
 
 export function mountSummary(store: Store): void {

@@ -1,12 +1,15 @@
 // Speaks one language: texts, numbers and times.
 
 import type { Status } from "../api.ts";
+import type { Span } from "../charts/span.ts";
 import type { Language, State } from "../store.ts";
 import { de, german } from "./de.ts";
 import { en, type Statements, type Words } from "./en.ts";
 import { chinese, zh } from "./zh.ts";
 
 export type Word = keyof Words;
+
+const DAY = 86_400; // seconds
 
 const WORDS: Record<Language, Words> = { en, de, zh };
 const STATEMENTS: Record<Language, Statements | null> = { en: null, de: german, zh: chinese };
@@ -68,6 +71,15 @@ export class Speech {
   time(status: Status, t: number): string {
     if (!hasClock(status)) return this.say("timestamp", { t: this.number(t) });
     return this.hour(timeOf(status, t), status.period % 60 !== 0);
+  }
+
+  // At the ends of a stretch of time: with the day, if there is more than one.
+  end(status: Status, t: number, { first, last }: Span): string {
+    if (!hasClock(status)) return this.number(t);
+    if ((last - first) * status.period <= DAY) return this.time(status, t);
+    const make = () =>
+      new Intl.DateTimeFormat(this.locale, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+    return (this.format("end", make) as Intl.DateTimeFormat).format(timeOf(status, t));
   }
 
   date(status: Status, t: number): string {
