@@ -46,7 +46,7 @@ export const de: Words = {
   pause: "Anhalten",
   scrubber: "Gezeigte Zeit",
   speed: "Tempo",
-  speedValue: "{n} je Sekunde",
+  speedValue: "{n}/s",
   live: "Live",
   timestamp: "Zeitschritt {t}",
 

@@ -46,7 +46,7 @@ export const zh: Words = {
   pause: "暂停",
   scrubber: "显示的时间",
   speed: "速度",
-  speedValue: "每秒 {n}",
+  speedValue: "{n}/秒",
   live: "实时",
   timestamp: "时间步 {t}",
 
