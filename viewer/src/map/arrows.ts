@@ -1,7 +1,7 @@
 // One arrow a cell: where those who left it went on balance, the longer and wider the more they were.
 
 import { DIRECTIONS, STAY } from "../frame.ts";
-import { type GL, Instances, premultiplied, Program, type View } from "./gl.ts";
+import { type GL, premultiplied, Program, Quads, type View } from "./gl.ts";
 import type { Scene } from "./scene.ts";
 
 const VERTEX = `
@@ -71,13 +71,13 @@ export function largestFlow(flows: Uint32Array | null): number {
 
 export class Arrows {
   private readonly program: Program;
-  private readonly cells: Instances;
+  private readonly cells: Quads;
   private readonly values: Float32Array;
   private pair = -1;
 
   constructor(gl: GL, { projection, side }: Scene) {
     this.program = new Program(gl, VERTEX, FRAGMENT, ["a_at", "a_flow"]);
-    this.cells = new Instances(gl, [2, 4]);
+    this.cells = new Quads(gl, [2, 4]);
     this.values = new Float32Array(side * side * WIDTH);
     for (let cell = 0; cell < side * side; cell++) {
       const middle = [((cell % side) + 0.5) / side, (Math.floor(cell / side) + 0.5) / side] as const;
@@ -97,7 +97,7 @@ export class Arrows {
       u_color: premultiplied(palette.arrow),
       u_halo: premultiplied(palette.halo),
     });
-    this.cells.drawQuads();
+    this.cells.draw();
   }
 
   private fill(...flows: (Uint32Array | null)[]): void {

@@ -11,7 +11,8 @@ import type { Scene } from "./scene.ts";
 import { addRoads, firstNames, plainStyle } from "./style.ts";
 
 const OVER_BASE = 0.72; // of cells on a base map, which has to show through
-const MARGIN = 24; // CSS pixels around the box
+const MARGIN = 14; // CSS pixels around the box
+const CARDS = { left: 176, right: 66, top: 16, bottom: 16 }; // what lies on a wide map at its sides
 const CLOSER = 7; // zoom levels beyond the whole box
 
 setWorkerUrl("/static/map/worker.js");
@@ -133,8 +134,11 @@ export class CityMap {
     return [this.projection.toLonLat(x0, y0), this.projection.toLonLat(x1, y1)];
   }
 
-  private margin({ clientWidth, clientHeight }: HTMLElement): number {
-    return Math.min(MARGIN, 0.03 * Math.min(clientWidth, clientHeight));
+  // Beside the cards, where that does not make the box smaller.
+  private margin({ clientWidth, clientHeight }: HTMLElement): number | typeof CARDS {
+    const wide = (clientWidth - CARDS.left - CARDS.right) / this.projection.width;
+    const high = (clientHeight - CARDS.top - CARDS.bottom) / this.projection.height;
+    return wide >= high ? CARDS : Math.min(MARGIN, 0.03 * clientWidth);
   }
 
   private addLayers(): void {

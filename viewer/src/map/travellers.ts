@@ -1,7 +1,7 @@
 // Synthetic travellers: soft dots with a short tail, moved between two frames by the graphics card.
 
 import type { Projection } from "../projection.ts";
-import { type GL, Instances, premultiplied, Program, type View } from "./gl.ts";
+import { type GL, premultiplied, Program, Quads, type View } from "./gl.ts";
 import { type Merged, mergeTravellers, WIDTH } from "./merge.ts";
 import type { Scene } from "./scene.ts";
 
@@ -57,14 +57,14 @@ function place(merged: Merged, projection: Projection): Float32Array {
 
 export class Travellers {
   private readonly program: Program;
-  private readonly dots: Instances;
+  private readonly dots: Quads;
   private merged: Merged | null = null;
   private reached = -1; // the timestamp the last merge led to
   private pair = -1;
 
   constructor(gl: GL) {
     this.program = new Program(gl, VERTEX, FRAGMENT, ["a_before", "a_from", "a_to", "a_seen"]);
-    this.dots = new Instances(gl, [2, 2, 2, 2]);
+    this.dots = new Quads(gl, [2, 2, 2, 2]);
   }
 
   get count(): number {
@@ -89,6 +89,6 @@ export class Travellers {
       u_color: premultiplied(palette.traveller),
       u_halo: premultiplied(palette.halo),
     });
-    this.dots.drawQuads();
+    this.dots.draw();
   }
 }
