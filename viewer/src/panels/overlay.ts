@@ -37,7 +37,7 @@ export function mountLegend(store: Store, controls: Controls): void {
   const draw = ({ max, stops }: Legend) => {
     byId("ramp").style.background = `linear-gradient(to right, ${stops.join(", ")})`;
     // On a ramp of square roots a quarter of the most stands in the middle.
-    const marks = [0, ...(max < 4 ? [] : [max / 4]), max].map((n) => make("span", "", speak(store.now).number(n)));
+    const marks = [0, ...(max < 4 ? [] : [max / 4]), max].map((n) => make("span", "", speak(store.now).number(n, 1)));
     byId("ramp-marks").replaceChildren(...marks);
   };
   controls.watchLegend(draw);
