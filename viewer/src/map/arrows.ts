@@ -18,12 +18,11 @@ void main() {
   if (share < 0.05) { gl_Position = vec4(2.0, 2.0, 0.0, 1.0); return; }
   float cell = min(u_cell.x, u_cell.y);
   float strength = sqrt(share);
-  v_size = vec2(0.42 * cell * (0.35 + 0.65 * strength), clamp(0.022 * cell * (0.4 + strength), 0.6, 4.0));
-  v_alpha = smoothstep(0.05, 0.12, share) * (0.55 + 0.45 * strength);
+  v_size = vec2(0.46 * cell * (0.3 + 0.7 * strength), clamp(0.03 * cell * (0.5 + strength), 0.7, 6.0));
+  v_alpha = smoothstep(0.05, 0.12, share) * (0.7 + 0.3 * strength);
   vec2 along = normalize(flow);
-  v_at = corner() * (v_size.x + vec2(3.0, 3.0));
+  v_at = corner() * (vec2(v_size.x, 4.5 * v_size.y) + 3.0);
   vec2 across = vec2(-along.y, along.x);
-  v_at.y = corner().y * (4.5 * v_size.y + 3.0);
   gl_Position = place(pixel(a_at) + along * v_at.x + across * v_at.y);
 }`;
 

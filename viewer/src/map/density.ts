@@ -17,7 +17,7 @@ void main() {
   if (n <= 0.0) { gl_Position = vec4(2.0, 2.0, 0.0, 1.0); return; }
   vec2 low = pixel(a_cell.xy), high = pixel(a_cell.zw);
   vec2 size = high - low;
-  float gap = clamp(min(size.x, size.y) * 0.03, 0.0, 1.0);
+  float gap = clamp(min(size.x, size.y) * 0.02, 0.0, 0.6);
   v_half = 0.5 * size - gap;
   v_at = corner() * (v_half + 1.0);
   float shade = sqrt(min(n / u_max, 1.0)) * ${RAMP_STOPS - 1}.0;

@@ -163,5 +163,5 @@ export class Quads extends Vertices {
   }
 }
 
-// MapLibre blends colours that are already multiplied by their alpha.
+// Canvases blend colours that are already multiplied by their alpha.
 export const premultiplied = ([red, green, blue, alpha]: Colour): Colour => [red * alpha, green * alpha, blue * alpha, alpha];
