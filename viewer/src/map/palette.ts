@@ -36,7 +36,7 @@ export const DARK: Palette = {
   edge: rgba("#8ea3c8", 0.45),
   traveller: rgba("#fff6e0", 0.92),
   halo: rgba("#070a12", 0.6),
-  arrow: rgba("#ffb35c"),
+  arrow: rgba("#ffffff"),
   mark: rgba("#ffffff"),
   markHalo: rgba("#05070c", 0.8),
 };
@@ -49,7 +49,7 @@ export const LIGHT: Palette = {
   edge: rgba("#43526b", 0.5),
   traveller: rgba("#d9480f", 0.92),
   halo: rgba("#ffffff", 0.6),
-  arrow: rgba("#7a1050"),
+  arrow: rgba("#c2255c"),
   mark: rgba("#111827"),
   markHalo: rgba("#ffffff", 0.9),
 };
