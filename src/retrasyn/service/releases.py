@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from retrasyn.data.clock import Clock
-from retrasyn.data.reading_files import read
+from retrasyn.data.reading_files import read, read_columns
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.data.writing_files import write
 from retrasyn.errors import InputError, OutputError
@@ -25,15 +26,16 @@ from retrasyn.privacy.receipt import Receipt
 from retrasyn.receipts.files import describe, receipt_place
 from retrasyn.service.campaign import Campaign
 from retrasyn.service.durable import make_durable, write_whole
+from retrasyn.service.viewing.source import Points, Source, Summary
+from retrasyn.space import Grid
 
 MOST_AT_ONCE = 10_000
 """Timestamps that one answer may hold."""
 _CACHED = 512
-Summary = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Releases:
+class Releases(Source):
     """The folder of one campaign's releases."""
 
     folder: Path
@@ -77,14 +79,13 @@ class Releases:
             self.timestamps.insert(place, release.t)
 
     @property
-    def newest(self) -> int | None:
-        """The timestamp of the newest release."""
-        return self.timestamps[-1] if self.timestamps else None
+    def grid(self) -> Grid:
+        """The campaign's box and its cells."""
+        return self.campaign.grid
 
     def summary(self, t: int) -> Summary | None:
         """Return what release t holds, with points per cell; None if it is not there."""
-        place = bisect.bisect_left(self.timestamps, t)
-        if self.timestamps[place : place + 1] != [t]:
+        if not self.has(t):
             return None
         found = self._recent.get(t)
         if found is None:
@@ -97,25 +98,28 @@ class Releases:
                 self._recent.popitem(last=False)
         return found
 
-    def summaries(self, first: int | None, last: int | None, limit: int) -> list[Summary]:
-        """Return what the newest releases within a range hold, ascending, without their cells."""
-        found = self._within(first, last)[-limit:] if limit > 0 else []
-        known = (self.summary(t) for t in found)
-        return [
-            {name: value for name, value in summary.items() if name != "cells"}
-            for summary in known
-            if summary is not None
-        ]
+    def points_at(self, t: int) -> Points | None:
+        """Return the points of release t; None if it is not there."""
+        columns = self._columns(t, "traj_id", "x", "y")
+        return None if columns is None else Points(*columns)
 
-    def after(self, t: int, limit: int) -> list[tuple[int, Summary]]:
-        """Return the releases that follow t, ascending, with their cells."""
-        place = bisect.bisect_right(self.timestamps, t)
-        found = [(then, self.summary(then)) for then in self.timestamps[place : place + limit]]
-        return [(then, summary) for then, summary in found if summary is not None]
+    def places_at(self, t: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
+        """Return x and y of release t; None if it is not there."""
+        columns = self._columns(t, "x", "y")
+        return None if columns is None else (columns[0], columns[1])
+
+    def _columns(self, t: int, *names: str) -> list[npt.NDArray[Any]] | None:
+        """Read columns of a release, which an operator may have deleted meanwhile."""
+        if not self.has(t):
+            return None
+        try:
+            return read_columns(self.path(t), names)
+        except InputError:
+            return None
 
     def points(self, first: int | None, last: int | None) -> Trajectories:
         """Return all synthetic points of a range of time as streams; there may be none."""
-        found = self._within(first, last)
+        found = self.within(first, last)
         if len(found) > MOST_AT_ONCE:
             raise InputError(
                 f"{len(found):,} timestamps are too many at once; ask for {MOST_AT_ONCE:,} at most"
@@ -134,7 +138,7 @@ class Releases:
     def receipt(self, t: int | None = None) -> str | None:
         """Return the receipt of release t, or of the newest; None if it is not there."""
         t = self.newest if t is None else t
-        if t is None or t not in self._within(t, t):
+        if t is None or not self.has(t):
             return None
         try:
             return receipt_place(self.path(t)).read_text(encoding="utf-8")
@@ -146,11 +150,6 @@ class Releases:
         manifest = self.campaign.manifest
         begin = dt.datetime.fromtimestamp(manifest.epoch, dt.UTC)
         return Clock(begin.isoformat(), float(manifest.period))
-
-    def _within(self, first: int | None, last: int | None) -> list[int]:
-        low = 0 if first is None else bisect.bisect_left(self.timestamps, first)
-        high = None if last is None else bisect.bisect_right(self.timestamps, last)
-        return self.timestamps[low:high]
 
     def _n_points(self, t: int) -> int:
         summary = self.summary(t)

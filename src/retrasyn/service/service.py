@@ -232,6 +232,7 @@ class Service:
             "next_round_in": self.seconds_to_next_round(),
             "n_reports": self.rounds.closing.account.recorded.curator.state.n_reports,
             "n_releases": len(self.releases.timestamps),
+            "oldest_release": self.releases.oldest,
             "newest_release": newest,
             "ready": self.ready,
             "reason": self.reason,

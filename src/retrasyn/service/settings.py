@@ -1,4 +1,4 @@
-"""What an operator may set: one table for the campaign, one for the server, one for its limits.
+"""What an operator may set: a table each for the campaign, the server, its limits and the map.
 
 Everything has a default, so that a campaign can be started with no file at all. Values come from
 a TOML file, and single ones from the command line.
@@ -13,24 +13,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from retrasyn.errors import InputError, MissingExtra, SettingError
+from retrasyn.errors import InputError, SettingError
+from retrasyn.service.map_settings import MapSettings
+from retrasyn.service.table import Field, Table, ValidationError
 from retrasyn.simulation.city import CITY_BOX
-
-try:
-    from pydantic import BaseModel, ConfigDict, Field, ValidationError
-except ImportError:  # pragma: no cover - the tests have every extra
-    raise MissingExtra('pydantic is not installed: pip install "retrasyn[serve]"') from None
 
 DAY = 86_400
 QUICK = 10
 """Periods shorter than this many seconds have no grace unless one is set."""
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class CampaignSettings(_Table):
+class CampaignSettings(Table):
     """What devices agree to. Most of it stands in the manifest; changing that is a new campaign."""
 
     name: str = Field(default="retrasyn", description="Name of the campaign, shown at consent.")
@@ -109,7 +102,7 @@ class CampaignSettings(_Table):
         return 0 if self.period < QUICK else self.period // 10
 
 
-class ServerSettings(_Table):
+class ServerSettings(Table):
     """Where the service lives."""
 
     folder: Path = Field(
@@ -136,7 +129,7 @@ class ServerSettings(_Table):
     )
 
 
-class LimitSettings(_Table):
+class LimitSettings(Table):
     """What protects the service from too much."""
 
     max_body: int = Field(default=2 << 20, description="Bytes of a request's body.", ge=1024)
@@ -156,7 +149,7 @@ class LimitSettings(_Table):
     feed_clients: int = Field(default=100, description="Readers of the live feed at once.", ge=0)
 
 
-class Settings(_Table):
+class Settings(Table):
     """All settings, validated once.
 
     >>> Settings.load(None, {"window": "5", "port": "0"}).campaign.window
@@ -170,6 +163,7 @@ class Settings(_Table):
     limits: LimitSettings = Field(
         default=LimitSettings(), description="What protects it from too much."
     )
+    map: MapSettings = Field(default=MapSettings(), description="What lies under the data.")
 
     @classmethod
     def load(
@@ -192,10 +186,11 @@ class Settings(_Table):
             raise SettingError(_explain(error)) from None
 
 
-_SECTIONS: dict[str, type[_Table]] = {
+_SECTIONS: dict[str, type[Table]] = {
     "campaign": CampaignSettings,
     "server": ServerSettings,
     "limits": LimitSettings,
+    "map": MapSettings,
 }
 
 

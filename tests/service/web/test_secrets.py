@@ -129,7 +129,7 @@ def test_a_fault_of_ours_is_answered_and_logged_without_its_words(
         raise ValueError(f"canary {COORDINATE}")
 
     monkeypatch.setattr(type(live.service.ingest), "submit", fail)
-    monkeypatch.setattr(type(live.service), "status", fail)
+    monkeypatch.setattr(type(live.service), "seconds_to_next_round", fail)
     answer = live.ask(method, path, b"x" if method == "POST" else None)
     assert answer.status == 500
     assert answer.headers["content-type"] == "application/problem+json"

@@ -1,4 +1,4 @@
-"""What is asked: the sealed manifest and the sealed rounds, byte for byte, and a public summary."""
+"""What is asked: the sealed manifest and the sealed rounds, byte for byte."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
-from retrasyn.service.web.documented import Timestamp, answers, bytes_of, problems, sealed
-from retrasyn.service.web.models import Status
+from retrasyn.service.web.documented import Timestamp, answers, bytes_of, sealed
 from retrasyn.service.web.problems import Problem
 from retrasyn.service.web.replies import BINARY, JSON
 from retrasyn.wire.batches import MAX_FRAMES
@@ -53,11 +52,6 @@ def routes(service: Service) -> APIRouter:
         if envelope is None:
             raise Problem(404, "No such round was opened.")
         return Response(envelope, media_type=JSON)
-
-    @router.get("/status", responses=problems())
-    async def status() -> Status:
-        """Return what everybody may know of how the campaign is doing."""
-        return Status.model_validate(service.status())
 
     _add_asked(router, service)
     return router

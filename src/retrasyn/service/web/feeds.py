@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Header
 from fastapi.responses import StreamingResponse
 
+from retrasyn.service.feed import Feed
 from retrasyn.service.web.documented import answers
 from retrasyn.service.web.problems import Problem
 
 if TYPE_CHECKING:
-    from retrasyn.service.service import Service
     from retrasyn.service.web.counts import Counts
 
 PAUSE = 15.0  # seconds after which a silent feed says that it lives
@@ -33,17 +33,16 @@ Seen = Annotated[
 ]
 
 
-def routes(service: Service, counts: Counts, stopping: asyncio.Event) -> APIRouter:
+def routes(news: Feed, most: int, counts: Counts, stopping: asyncio.Event) -> APIRouter:
     """Return the route; all feeds end when `stopping` is set."""
     router = APIRouter(prefix="/v1", tags=["releases"])
-    most = service.settings.limits.feed_clients
 
     @router.get("/feed", response_class=StreamingResponse, responses=answers(_STREAM, 422, 503))
     async def feed(seen: Seen = None) -> StreamingResponse:
         """Send a summary of every release as soon as it is there."""
         if counts.n_feeds >= most or stopping.is_set():
             raise Problem(503, "No more can listen now; read /v1/releases.", retry_after=10)
-        events = _events(service, int(seen) if seen else None, counts, stopping)
+        events = _events(news, int(seen) if seen else None, counts, stopping)
         headers = {"x-accel-buffering": "no"}
         return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
@@ -51,13 +50,13 @@ def routes(service: Service, counts: Counts, stopping: asyncio.Event) -> APIRout
 
 
 async def _events(
-    service: Service, after: int | None, counts: Counts, stopping: asyncio.Event
+    news: Feed, after: int | None, counts: Counts, stopping: asyncio.Event
 ) -> AsyncIterator[bytes]:
     """Write releases as events, with a sign of life in between."""
     counts.n_feeds += 1
     stop = asyncio.ensure_future(stopping.wait())
     waiting: asyncio.Future[Any] | None = None
-    subscription = aiter(service.feed.subscribe(after))
+    subscription = aiter(news.subscribe(after))
     try:
         yield b": retrasyn\n\n"
         while not stopping.is_set():

@@ -11,11 +11,13 @@ from retrasyn.wire.batches import MAX_FRAMES
 Hex = Annotated[str, Field(pattern=r"^[0-9a-f]*$")]
 
 
-class _Exact(BaseModel):
+class Exact(BaseModel):
+    """Has the fields it names and no other."""
+
     model_config = ConfigDict(extra="forbid")
 
 
-class Status(_Exact):
+class Status(Exact):
     """How a campaign is doing, for everybody."""
 
     campaign: str = Field(description="Name of the campaign.")
@@ -34,12 +36,13 @@ class Status(_Exact):
     next_round_in: float = Field(description="Seconds until the next round opens.")
     n_reports: int = Field(description="Reports counted so far.")
     n_releases: int = Field(description="Timestamps released so far.")
+    oldest_release: int | None = Field(description="First timestamp released; null if none.")
     newest_release: int | None = Field(description="Latest timestamp released; null if none.")
     ready: bool = Field(description="Whether reports are taken and rounds go on.")
     reason: str = Field(description="Why not; empty if they are.")
 
 
-class Summary(_Exact):
+class Summary(Exact):
     """What was released at one timestamp, in numbers."""
 
     t: int = Field(description="The timestamp.")
@@ -57,13 +60,13 @@ class Release(Summary):
     cells: list[int] = Field(description="Points in each cell, row by row.")
 
 
-class ReleaseList(_Exact):
+class ReleaseList(Exact):
     """Releases by ascending timestamp."""
 
     releases: list[Summary]
 
 
-class EnrolmentRequest(_Exact):
+class EnrolmentRequest(Exact):
     """Tokens of devices that want to take part."""
 
     tokens: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
@@ -71,26 +74,26 @@ class EnrolmentRequest(_Exact):
     )
 
 
-class Credentials(_Exact):
+class Credentials(Exact):
     """What a device is told once, and never again."""
 
     device: Hex = Field(description="The device's id, 16 bytes in hexadecimal.")
     key: Hex = Field(description="The key of its tags, 32 bytes in hexadecimal.")
 
 
-class Enrolment(_Exact):
+class Enrolment(Exact):
     """The devices made, in the order of the tokens."""
 
     devices: list[Credentials]
 
 
-class TokenRequest(_Exact):
+class TokenRequest(Exact):
     """How many devices may enrol."""
 
     n: int = Field(default=1, ge=1, le=MAX_FRAMES, strict=True, description="Tokens to make.")
 
 
-class Tokens(_Exact):
+class Tokens(Exact):
     """Tokens that can be used once each."""
 
     tokens: list[str]
@@ -107,7 +110,7 @@ class OperatorStatus(Status):
     counters: dict[str, float] = Field(description="Counted since the process started.")
 
 
-class Health(_Exact):
+class Health(Exact):
     """A sign of life."""
 
     status: Literal["ok"]

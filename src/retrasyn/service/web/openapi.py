@@ -9,6 +9,7 @@ from fastapi.openapi.utils import get_openapi
 
 from retrasyn._version import __version__
 from retrasyn.service.web.documented import RETRY_AFTER, ProblemDetails, bytes_of, problems
+from retrasyn.service.web.map_models import BoxCounts
 from retrasyn.wire.frames import STATUSES
 
 _ACKS = {
@@ -22,18 +23,28 @@ _ACKS = {
 }
 
 
-def document(app: FastAPI) -> dict[str, Any]:
-    """Return the whole document."""
+Paths = dict[str, Any]
+"""What the document says of addresses."""
+
+
+def document(app: FastAPI, by_hand: Paths) -> dict[str, Any]:
+    """Return the whole document, with addresses the framework does not know."""
     found = get_openapi(
         title="RetraSyn curator",
         version=__version__,
         description="Takes noisy reports, releases synthetic trajectories. See docs/api.md.",
         routes=app.routes,
     )
-    found["paths"] |= {"/v1/reports": {"post": _one()}, "/v1/reports/batch": {"post": _many()}}
+    found["paths"] |= by_hand
     schemas = found.setdefault("components", {}).setdefault("schemas", {})
     schemas["ProblemDetails"] = ProblemDetails.model_json_schema()
+    schemas["BoxCounts"] = BoxCounts.model_json_schema()
     return found
+
+
+def reporting() -> Paths:
+    """Return what there is to say of reports."""
+    return {"/v1/reports": {"post": _one()}, "/v1/reports/batch": {"post": _many()}}
 
 
 def _one() -> dict[str, Any]:

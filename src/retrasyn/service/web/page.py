@@ -1,6 +1,7 @@
-"""The status page: one small page, a style and a program, all from here.
+"""The page: the live map if it was built, or else a small one that says how the campaign is doing.
 
-The content-security-policy of every answer forbids anything from elsewhere and anything inline.
+Style and program come from here. The content-security-policy of every answer forbids anything
+inline, and anything from elsewhere but what the operator's base map needs.
 """
 
 from __future__ import annotations
@@ -9,47 +10,61 @@ from collections.abc import Awaitable, Callable
 from html import escape
 from importlib import resources
 from string import Template
-from typing import TYPE_CHECKING
+from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
-from retrasyn.service.web.documented import problems
+from retrasyn.service.basemap.basemap import BaseMap
+from retrasyn.service.web.kept import Kept
+from retrasyn.service.web.replies import policy_with
+from retrasyn.service.web.viewer import INDEX, built_files
 
-if TYPE_CHECKING:
-    from retrasyn.service.service import Service
-
-_FILES = {"status.css": "text/css", "status.js": "text/javascript", "icon.svg": "image/svg+xml"}
+_ICON = {"icon.svg": "image/svg+xml"}
+_FILES = _ICON | {"status.css": "text/css", "status.js": "text/javascript"}
 
 
-def routes(service: Service) -> APIRouter:
+def routes(status: Callable[[], dict[str, Any]], base_map: BaseMap) -> APIRouter:
     """Return the routes."""
     router = APIRouter(include_in_schema=False)
-    texts = {name: _text(name) for name in (*_FILES, "status.html")}
-
-    @router.get("/", responses=problems())
-    async def status_page() -> Response:
-        """Show how the campaign is doing."""
-        shown = {name: escape(str(value)) for name, value in _shown(service).items()}
-        return Response(Template(texts["status.html"]).substitute(shown), media_type="text/html")
-
-    for name, media in _FILES.items():
-        router.add_api_route(f"/static/{name}", _file(texts[name], media), methods=["GET"])
+    # A worker goes by the policy of its own file, so all files have that of the page.
+    policy = {"content-security-policy": policy_with(base_map.origins)} if base_map.style else {}
+    built = built_files(policy)
+    if built:
+        _add(router, "/", built.pop(INDEX))
+    else:
+        router.add_api_route("/", _status_page(status), methods=["GET"])
+    for name, kept in built.items():
+        _add(router, f"/static/map/{name}", kept)
+    for name, media in (_ICON if built else _FILES).items():
+        _add(router, f"/static/{name}", Kept.of(_text(name).encode(), media))
     return router
 
 
-def _file(text: str, media: str) -> Callable[[], Awaitable[Response]]:
-    async def static_file() -> Response:
-        return Response(text, media_type=media)
+def _add(router: APIRouter, path: str, kept: Kept) -> None:
+    """Serve a file at a path of its own: there is no other way to a file."""
 
-    return static_file
+    async def file(request: Request) -> Response:
+        return kept.answer(request)
+
+    router.add_api_route(path, file, methods=["GET"])
+
+
+def _status_page(status: Callable[[], dict[str, Any]]) -> Callable[[], Awaitable[Response]]:
+    text = Template(_text("status.html"))
+
+    async def status_page() -> Response:
+        """Show how the campaign is doing."""
+        shown = {name: escape(str(value)) for name, value in _shown(status()).items()}
+        return Response(text.substitute(shown), media_type="text/html")
+
+    return status_page
 
 
 def _text(name: str) -> str:
     return (resources.files("retrasyn.service.web") / "static" / name).read_text(encoding="utf-8")
 
 
-def _shown(service: Service) -> dict[str, object]:
+def _shown(status: dict[str, Any]) -> dict[str, object]:
     """Return what the page says; "none" where there is nothing yet."""
-    status = service.status()
     shown = {name: "none" if value is None else value for name, value in status.items()}
     return shown | {"state": status["reason"] or "ready"}

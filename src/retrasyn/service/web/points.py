@@ -6,22 +6,19 @@ import asyncio
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 
 from retrasyn.data.writing_files import write
 from retrasyn.errors import InputError
+from retrasyn.service.viewing.source import Source
 from retrasyn.service.web.documented import answers
 from retrasyn.service.web.problems import Problem
 from retrasyn.service.web.releases import First, Last
 
-if TYPE_CHECKING:
-    from retrasyn.service.service import Service
-
 MAX_TIMESTAMPS = 1000
-_AT_ONCE = 2  # ranges made at the same time; others wait
 _CHUNK = 1 << 18
 Format = Literal["parquet", "geojson", "csv"]
 MEDIA = {
@@ -39,10 +36,9 @@ _ANSWER: dict[str, Any] = {
 }
 
 
-def routes(service: Service) -> APIRouter:
+def routes(source: Source, turns: asyncio.Semaphore) -> APIRouter:
     """Return the route."""
     router = APIRouter(prefix="/v1", tags=["releases"])
-    turns = asyncio.Semaphore(_AT_ONCE)
 
     @router.get("/points", response_class=StreamingResponse, responses=answers(_ANSWER, 404, 422))
     async def points(
@@ -51,9 +47,9 @@ def routes(service: Service) -> APIRouter:
         format: Annotated[Format, Query(description="How to write them.")] = "parquet",  # noqa: A002 - the name in the address
     ) -> StreamingResponse:
         """Return the synthetic points of a range of timestamps; of the latest one by default."""
-        first, last = _range(service.feed.newest, first, last)
+        first, last = _range(source.newest, first, last)
         async with turns:
-            folder = await asyncio.to_thread(_make, service, first, last, format)
+            folder = await asyncio.to_thread(_make, source, first, last, format)
         headers = {"content-disposition": f'attachment; filename="points-{first}-{last}.{format}"'}
         return StreamingResponse(_read(folder, format), media_type=MEDIA[format], headers=headers)
 
@@ -73,11 +69,11 @@ def _range(latest: int | None, first: int | None, last: int | None) -> tuple[int
     return first, last
 
 
-def _make(service: Service, first: int, last: int, kind: str) -> tempfile.TemporaryDirectory[str]:
+def _make(source: Source, first: int, last: int, kind: str) -> tempfile.TemporaryDirectory[str]:
     """Write the points to a file in a folder of its own."""
     folder = tempfile.TemporaryDirectory(prefix="retrasyn-points-")
     try:
-        write(service.releases.points(first, last), Path(folder.name) / f"points.{kind}")
+        write(source.points(first, last), Path(folder.name) / f"points.{kind}")
     except InputError:
         folder.cleanup()
         raise Problem(404, "There are no points in this range.") from None

@@ -21,14 +21,21 @@ _METRICS: dict[str, Any] = {
 }
 
 
-def routes(service: Service, metrics: Metrics) -> APIRouter:
-    """Return the routes."""
+def alive() -> APIRouter:
+    """Return the one route that needs no service."""
     router = APIRouter(tags=["operation"])
 
     @router.get("/healthz", responses=problems())
     async def healthz() -> Health:
         """Tell that the process answers."""
         return Health(status="ok")
+
+    return router
+
+
+def routes(service: Service, metrics: Metrics) -> APIRouter:
+    """Return the routes."""
+    router = alive()
 
     @router.get("/readyz", responses=problems(503))
     async def readyz() -> Health:

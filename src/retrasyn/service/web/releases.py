@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
+from retrasyn.service.viewing.source import Source
 from retrasyn.service.web.documented import MAX_T, Timestamp, answers, problems
 from retrasyn.service.web.models import Release, ReleaseList
 from retrasyn.service.web.problems import Problem
 from retrasyn.service.web.replies import JSON
-
-if TYPE_CHECKING:
-    from retrasyn.service.service import Service
 
 MAX_LISTED = 1000
 First = Annotated[int | None, Query(alias="from", ge=0, le=MAX_T, description="First timestamp.")]
@@ -25,21 +23,20 @@ _RECEIPT: dict[str, Any] = {
 }
 
 
-def routes(service: Service) -> APIRouter:
+def routes(source: Source) -> APIRouter:
     """Return the routes."""
     router = APIRouter(prefix="/v1", tags=["releases"])
-    releases = service.releases
 
     @router.get("/releases", responses=problems(422))
     async def listed(first: First = None, last: Last = None, limit: Limit = 100) -> ReleaseList:
         """List releases by ascending timestamp: the latest ones, if there are more than asked."""
-        found = await asyncio.to_thread(releases.summaries, first, last, limit)
+        found = await asyncio.to_thread(source.summaries, first, last, limit)
         return ReleaseList.model_validate({"releases": found})
 
     @router.get("/releases/{t}", responses=problems(404, 422))
     async def one(t: Timestamp) -> Release:
         """Return what was released at a timestamp, with the number of points in each cell."""
-        found = await asyncio.to_thread(releases.summary, t)
+        found = await asyncio.to_thread(source.summary, t)
         if found is None:
             raise Problem(404, "Nothing was released at this timestamp.")
         return Release.model_validate(found)
@@ -55,7 +52,7 @@ def routes(service: Service) -> APIRouter:
         return await receipt_of(t)
 
     async def receipt_of(t: int | None) -> Response:
-        text = await asyncio.to_thread(releases.receipt, t)
+        text = await asyncio.to_thread(source.receipt, t)
         if text is None:
             raise Problem(404, "There is no receipt for this timestamp.")
         return Response(text, media_type=JSON)

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from retrasyn.service.basemap.basemap import BaseMap
 from retrasyn.service.durable import write_durably
 from retrasyn.service.service import Service
 from retrasyn.service.settings import Settings
 from retrasyn.service.web.app import Web
 from retrasyn.service.web.server import Server
+from retrasyn.space import Box
 
 log = logging.getLogger(__name__)
 ADDRESS = "address"
@@ -40,12 +42,13 @@ def run(settings: Settings, *, announce: Callable[[Running], None], link: bool =
 
 
 async def _run(settings: Settings, announce: Callable[[Running], None], *, link: bool) -> int:
+    base_map = BaseMap.open(settings.map, Box(*settings.campaign.box))
     server = Server(settings.server, header_seconds=settings.limits.header_seconds)
     service, web = Service(settings), None
-    stopped = _on_signals()
+    stopped = on_signals()
     try:
         await service.start()
-        web = Web(service, operator_token=service.operator_token)
+        web = Web(service, operator_token=service.operator_token, base_map=base_map)
         await server.start(web)
         url = reachable(server.url)
         write_durably(settings.server.folder / ADDRESS, url.encode() + b"\n")
@@ -62,7 +65,7 @@ async def _run(settings: Settings, announce: Callable[[Running], None], *, link:
     return 130 if number == signal.SIGINT else 0
 
 
-def _on_signals() -> asyncio.Future[int]:
+def on_signals() -> asyncio.Future[int]:
     """Return what the first signal to stop will complete; a second one does not wait."""
     loop = asyncio.get_running_loop()
     stopped: asyncio.Future[int] = loop.create_future()
