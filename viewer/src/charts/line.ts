@@ -26,6 +26,7 @@ export interface Words {
   time(t: number, span: Span): string;
   value(value: number): string;
   mark(value: number): string; // shorter, at the axis
+  least: number; // between two marks
 }
 
 const HEIGHT = 148;
@@ -70,9 +71,9 @@ export class LineChart {
   // Again, because the language has changed.
   draw(): void {
     const width = this.place.clientWidth;
-    if (!width) return;
     const { t, lines } = this.content;
-    const marks = ticks(Math.max(0, ...lines.flatMap((line) => line.values.map((value) => value ?? 0))), 3);
+    if (!width || !t.length) return this.drawing.replaceChildren();
+    const marks = ticks(Math.max(0, ...lines.flatMap((line) => line.values.map((value) => value ?? 0))), 3, this.words.least);
     const right = width - EDGE.right;
     const bottom = HEIGHT - EDGE.bottom;
     const top = marks.at(-1)!;

@@ -19,6 +19,7 @@ export function mountChart({ id, title, digits }: Labelled, store: Store, contro
   const moment = (t: number) => speech().moment(store.now.status, t);
   const words = {
     value,
+    least: digits ? 0 : 1,
     time: (t: number, span: Span) => speech().end(store.now.status, t, span),
     mark: (n: number) => (digits ? value(n) : speech().short(n)),
     label: ({ first, last, low, high, now }: Extent) => {

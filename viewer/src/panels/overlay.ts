@@ -37,13 +37,13 @@ export function mountLegend(store: Store, controls: Controls): void {
   const draw = ({ max, stops }: Legend) => {
     byId("ramp").style.background = `linear-gradient(to right, ${stops.join(", ")})`;
     // On a ramp of square roots a quarter of the most stands in the middle.
-    const marks = [0, max / 4, max].map((n) => make("span", "", speak(store.now).number(n)));
+    const marks = [0, ...(max < 4 ? [] : [max / 4]), max].map((n) => make("span", "", speak(store.now).number(n, 1)));
     byId("ramp-marks").replaceChildren(...marks);
   };
   controls.watchLegend(draw);
   store.watch(["language", "theme"], () => draw(controls.legend()));
-  store.watch(["layers", "language"], (state) => {
-    show("legend", state.layers.density);
+  store.watch(["layers", "frame", "language"], (state) => {
+    show("legend", state.layers.density && state.frame !== null);
     write("legend-name", speak(state).say(state.layers.real ? "legendBoth" : "legend"));
   });
 }

@@ -18,7 +18,7 @@ export function stretch(status: Status, t: number): Span | null {
 
 export class Query<Answer> {
   private running: AbortController | null = null;
-  private timer = 0;
+  private timer: ReturnType<typeof setTimeout> | null = null;
   private asked = 0;
 
   constructor(
@@ -29,8 +29,8 @@ export class Query<Answer> {
   ) {}
 
   stop(): void {
-    clearTimeout(this.timer);
-    this.timer = 0;
+    clearTimeout(this.timer ?? undefined);
+    this.timer = null;
     this.running?.abort();
     this.running = null;
   }
@@ -47,8 +47,8 @@ export class Query<Answer> {
   }
 
   private later(milliseconds: number): void {
-    this.timer = window.setTimeout(() => {
-      this.timer = 0;
+    this.timer = setTimeout(() => {
+      this.timer = null;
       void this.run();
     }, milliseconds);
   }

@@ -44,7 +44,7 @@ function showTime(state: State, scrubber: HTMLInputElement): void {
   const ends = (at: number) => (empty ? "" : speech.end(status, at, { first, last }));
   write("first-time", ends(first));
   write("last-time", ends(last));
-  const passed = last > first ? (t - first) / (last - first) : 1;
+  const passed = last > first ? (t - first) / (last - first) : 0;
   byId<HTMLElement>("spark").querySelector<SVGPathElement>(".past")!.style.clipPath = `inset(0 ${100 - passed * 100}% 0 0) view-box`;
   scrubber.style.setProperty("--passed", `${passed * 100}%`);
 }

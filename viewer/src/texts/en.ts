@@ -44,7 +44,7 @@ export const en = {
   pause: "Pause",
   scrubber: "Time shown",
   speed: "Speed",
-  speedValue: "{n} a second",
+  speedValue: "{n}/s",
   live: "Live",
   timestamp: "Timestamp {t}",
 

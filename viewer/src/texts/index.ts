@@ -62,9 +62,15 @@ export class Speech {
   }
 
   day(date: Date): string {
+    const old = date.getFullYear() !== new Date().getFullYear();
     const make = () =>
-      new Intl.DateTimeFormat(this.locale, { weekday: "short", day: "numeric", month: "short", year: "numeric" });
-    return (this.format("day", make) as Intl.DateTimeFormat).format(date);
+      new Intl.DateTimeFormat(this.locale, {
+        weekday: "short",
+        day: "numeric",
+        month: "short",
+        ...(old && { year: "numeric" }),
+      });
+    return (this.format(`day${old}`, make) as Intl.DateTimeFormat).format(date);
   }
 
   // The time of a timestamp, as short as it can be told from its neighbours on the same day.

@@ -46,7 +46,7 @@ export const zh: Words = {
   pause: "暂停",
   scrubber: "显示的时间",
   speed: "速度",
-  speedValue: "每秒 {n}",
+  speedValue: "{n}/秒",
   live: "实时",
   timestamp: "时间步 {t}",
 
@@ -106,7 +106,7 @@ export const zh: Words = {
   worstWindow: "迄今最差的窗口",
   worst: "{spent} / {epsilon}",
   unbounded: "无上限",
-  worstNote: "任何人在连续 {n} 个时间步内花费的最大值，由全部报告重新核算。条满仍在承诺之内。",
+  worstNote: "任何人在连续 {n} 个时间步内花费的最大值，由全部报告重新核算。满条仍在承诺之内。",
   lifetime: "窗口会累加：在迄今全部 {n} 个时间步内，一台设备最多可能花费 ε {epsilon}。",
   noReceipt: "凭据将随首次发布提供。",
   downloadReceipt: "下载凭据",
@@ -129,8 +129,8 @@ export const zh: Words = {
   metrics: "指标",
 
   notThere: "服务器上已没有此内容。",
-  tooMany: "服务器请稍候，马上重试。",
-  notReady: "服务器正在准备，马上重试。",
+  tooMany: "服务器要求稍候，即将重试。",
+  notReady: "服务器正在准备，即将重试。",
   noAnswer: "服务器无响应，正在重试。",
   refused: "服务器拒绝：{reason}",
 
