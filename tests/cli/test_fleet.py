@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.request
 
 import pytest
 
