@@ -112,8 +112,8 @@ Object.defineProperty(window, "retrasyn", {
   value: Object.freeze({
     store,
     map: maps.main.map,
-    fps: () => maps.main.picture.fps,
-    travellers: () => maps.main.picture.travellersDrawn,
+    fps: () => maps.main.overlay.fps,
+    travellers: () => maps.main.overlay.travellersDrawn,
     t: () => maps.main.scene.to?.t ?? null,
     progress: () => maps.main.scene.progress,
   }),
@@ -130,10 +130,9 @@ const feed = new Feed(store, {
   },
 });
 
-maps.main.map.once("render", () => (document.documentElement.dataset.map = "empty"));
-store.watch(["frame"], ({ frame }) => {
-  if (frame) maps.main.map.once("render", () => (document.documentElement.dataset.map = "drawn"));
-});
+// Told when it can be seen: after the picture that was asked for last.
+const tell = (word: string) => requestAnimationFrame(() => requestAnimationFrame(() => (document.documentElement.dataset.map = word)));
+store.watch(["frame"], ({ frame }) => tell(frame ? "drawn" : "empty"));
 void playback.goLive();
 mountPanels(store, controls);
 feed.start();

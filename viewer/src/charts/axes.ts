@@ -2,12 +2,12 @@
 
 export type Values = readonly (number | null)[];
 
-// Round numbers from 0 on; the last one is not below `top`.
-export function ticks(top: number, n: number): number[] {
-  const rough = (top || 1) / n;
+// Round numbers from 0 on, `least` or more apart; the last one is not below `top`.
+export function ticks(top: number, n: number, least = 0): number[] {
+  const rough = Math.max((top || 1) / n, least);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * [1, 2, 2.5, 5, 10].find((digit) => digit * power >= rough * 0.999)!;
-  return Array.from({ length: Math.ceil((top || 1) / step - 1e-9) + 1 }, (_, i) => Number((i * step).toPrecision(12)));
+  return Array.from({ length: Math.ceil((top || least || 1) / step - 1e-9) + 1 }, (_, i) => Number((i * step).toPrecision(12)));
 }
 
 // Unknown values leave a gap.

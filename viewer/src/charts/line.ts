@@ -1,6 +1,7 @@
 // A line chart over time. A click goes to that time; the time shown is marked.
 
 import { linePath, placeOf, ticks, type Values } from "./axes.ts";
+import type { Span } from "./span.ts";
 import { svg } from "./svg.ts";
 
 export interface Line {
@@ -14,9 +15,7 @@ export interface Content {
   lines: readonly Line[];
 }
 
-export interface Extent {
-  first: number; // timestamps
-  last: number;
+export interface Extent extends Span {
   low: number;
   high: number;
   now: number | null;
@@ -24,9 +23,10 @@ export interface Extent {
 
 export interface Words {
   label(extent: Extent): string; // for those who do not see it
-  time(t: number): string;
+  time(t: number, span: Span): string;
   value(value: number): string;
   mark(value: number): string; // shorter, at the axis
+  least: number; // between two marks
 }
 
 const HEIGHT = 148;
@@ -71,9 +71,9 @@ export class LineChart {
   // Again, because the language has changed.
   draw(): void {
     const width = this.place.clientWidth;
-    if (!width) return;
     const { t, lines } = this.content;
-    const marks = ticks(Math.max(0, ...lines.flatMap((line) => line.values.map((value) => value ?? 0))), 3);
+    if (!width || !t.length) return this.drawing.replaceChildren();
+    const marks = ticks(Math.max(0, ...lines.flatMap((line) => line.values.map((value) => value ?? 0))), 3, this.words.least);
     const right = width - EDGE.right;
     const bottom = HEIGHT - EDGE.bottom;
     const top = marks.at(-1)!;
@@ -97,8 +97,13 @@ export class LineChart {
     const { t } = this.content;
     if (!t.length) return [];
     const text = (x: number, at: number, anchor: string) =>
-      svg("text", { x, y: HEIGHT - 5, "text-anchor": anchor }, this.words.time(at));
+      svg("text", { x, y: HEIGHT - 5, "text-anchor": anchor }, this.words.time(at, this.span));
     return [text(EDGE.left, t[0]!, "start"), text(right, t.at(-1)!, "end")];
+  }
+
+  private get span(): Span {
+    const { t } = this.content;
+    return { first: t[0] ?? 0, last: t.at(-1) ?? 0 };
   }
 
   private at(t: number): number {
@@ -122,7 +127,7 @@ export class LineChart {
     for (const { style, values } of known) parts.push(svg("circle", { class: style, cx: x, cy: this.y(values[i]!), r: 4 }));
     if (told) {
       const values = known.map(({ name, values }) => `${name ? `${name} ` : ""}${this.words.value(values[i]!)}`);
-      const text = [this.words.time(t[i]), ...values].join(" · ");
+      const text = [this.words.time(t[i], this.span), ...values].join(" · ");
       const left = x < this.place.clientWidth / 2;
       parts.push(svg("text", { class: "strong", x: left ? x + 7 : x - 7, y: EDGE.top + 4, "text-anchor": left ? "start" : "end" }, text));
     }
@@ -130,11 +135,10 @@ export class LineChart {
   }
 
   private describe(): void {
-    const { t, lines } = this.content;
+    const { lines } = this.content;
     const known = lines.flatMap(({ values }) => values.filter((value) => value !== null));
     const extent = {
-      first: t[0] ?? 0,
-      last: t.at(-1) ?? 0,
+      ...this.span,
       low: Math.min(...known),
       high: Math.max(...known),
       now: lines[0]?.values[this.at(this.t)] ?? null,

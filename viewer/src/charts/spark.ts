@@ -1,9 +1,6 @@
 // The small hill behind the scrubber: how many travellers there were over the whole history.
 
-export interface Span {
-  first: number;
-  last: number;
-}
+import type { Span } from "./span.ts";
 
 // An area in a square of 100 by 100, which the page stretches.
 export function sparkPath(t: readonly number[], n: readonly number[], { first, last }: Span): string {

@@ -1,7 +1,7 @@
 // One arrow a cell: where those who left it went on balance, the longer and wider the more they were.
 
 import { DIRECTIONS, STAY } from "../frame.ts";
-import { type GL, Instances, premultiplied, Program, type View } from "./gl.ts";
+import { type GL, premultiplied, Program, Quads, type View } from "./gl.ts";
 import type { Scene } from "./scene.ts";
 
 const VERTEX = `
@@ -18,12 +18,11 @@ void main() {
   if (share < 0.05) { gl_Position = vec4(2.0, 2.0, 0.0, 1.0); return; }
   float cell = min(u_cell.x, u_cell.y);
   float strength = sqrt(share);
-  v_size = vec2(0.42 * cell * (0.35 + 0.65 * strength), clamp(0.022 * cell * (0.4 + strength), 0.6, 4.0));
-  v_alpha = smoothstep(0.05, 0.12, share) * (0.55 + 0.45 * strength);
+  v_size = vec2(0.46 * cell * (0.3 + 0.7 * strength), clamp(0.03 * cell * (0.5 + strength), 0.7, 6.0));
+  v_alpha = smoothstep(0.05, 0.12, share) * (0.7 + 0.3 * strength);
   vec2 along = normalize(flow);
-  v_at = corner() * (v_size.x + vec2(3.0, 3.0));
+  v_at = corner() * (vec2(v_size.x, 4.5 * v_size.y) + 3.0);
   vec2 across = vec2(-along.y, along.x);
-  v_at.y = corner().y * (4.5 * v_size.y + 3.0);
   gl_Position = place(pixel(a_at) + along * v_at.x + across * v_at.y);
 }`;
 
@@ -71,13 +70,13 @@ export function largestFlow(flows: Uint32Array | null): number {
 
 export class Arrows {
   private readonly program: Program;
-  private readonly cells: Instances;
+  private readonly cells: Quads;
   private readonly values: Float32Array;
   private pair = -1;
 
   constructor(gl: GL, { projection, side }: Scene) {
     this.program = new Program(gl, VERTEX, FRAGMENT, ["a_at", "a_flow"]);
-    this.cells = new Instances(gl, [2, 4]);
+    this.cells = new Quads(gl, [2, 4]);
     this.values = new Float32Array(side * side * WIDTH);
     for (let cell = 0; cell < side * side; cell++) {
       const middle = [((cell % side) + 0.5) / side, (Math.floor(cell / side) + 0.5) / side] as const;
@@ -97,7 +96,7 @@ export class Arrows {
       u_color: premultiplied(palette.arrow),
       u_halo: premultiplied(palette.halo),
     });
-    this.cells.drawQuads();
+    this.cells.draw();
   }
 
   private fill(...flows: (Uint32Array | null)[]): void {

@@ -1,17 +1,19 @@
-// A map of the campaign's box: MapLibre for the camera and the base map, our layers for the data.
+// A map of the campaign's box: MapLibre for the camera and the base map, an overlay for the data.
 
 import type { Map as MapLibreMap } from "maplibre-gl";
 import type { MapInfo } from "../api.ts";
 import type { Frame } from "../frame.ts";
 import type { Projection } from "../projection.ts";
 import { Map, setWorkerCount, setWorkerUrl } from "./library.ts";
+import { Overlay } from "./overlay.ts";
 import { DARK, LIGHT, type Palette } from "./palette.ts";
-import { Picture } from "./picture.ts";
 import type { Scene } from "./scene.ts";
-import { addRoads, firstNames, plainStyle } from "./style.ts";
+import { addRoads, plainStyle } from "./style.ts";
 
-const OVER_BASE = 0.72; // of cells on a base map, which has to show through
-const MARGIN = 24; // CSS pixels around the box
+const OVER_BASE = 0.72; // how opaque cells are on a base map, which has to show through
+const OVER_ROADS = 0.85;
+const MARGIN = 14; // CSS pixels around the box
+const CARDS = { left: 176, right: 66, top: 16, bottom: 16 }; // what lies on a wide map at its sides
 const CLOSER = 7; // zoom levels beyond the whole box
 
 setWorkerUrl("/static/map/worker.js");
@@ -19,10 +21,12 @@ setWorkerCount(1);
 
 export class CityMap {
   readonly map: MapLibreMap;
-  readonly picture: Picture;
+  readonly overlay: Overlay;
   readonly scene: Scene;
   private roads: GeoJSON.Feature | null = null;
   private roadsShown = true;
+  private styled = false; // layers may be added
+  private readonly based: boolean; // on a configured base map
   private fitted = true; // nobody has moved the camera since it was fitted
 
   constructor(
@@ -32,11 +36,12 @@ export class CityMap {
     info: MapInfo,
     dark: boolean,
   ) {
+    this.based = info.style !== null;
     this.scene = {
       projection,
       side,
       palette: dark ? DARK : LIGHT,
-      opacity: info.style ? OVER_BASE : 1,
+      opacity: this.based ? OVER_BASE : 1,
       from: null,
       to: null,
       pair: 0,
@@ -48,7 +53,6 @@ export class CityMap {
       selected: null,
       area: null,
     };
-    this.picture = new Picture(this.scene);
     this.map = new Map({
       container,
       style: info.style ?? plainStyle(this.scene.palette),
@@ -68,7 +72,11 @@ export class CityMap {
     this.map.touchZoomRotate.disableRotation();
     this.map.setMinZoom(this.map.getZoom() - 2);
     this.map.setMaxZoom(Math.min(this.map.getZoom() + CLOSER, 22));
-    this.map.on("style.load", () => this.addLayers());
+    this.overlay = new Overlay(this.map, this.scene);
+    this.map.on("style.load", () => {
+      this.styled = true;
+      this.addRoads();
+    });
     this.map.on("movestart", ({ originalEvent }: { originalEvent?: unknown }) => {
       if (originalEvent) this.fitted = false;
     });
@@ -78,12 +86,12 @@ export class CityMap {
   show(from: Frame, to: Frame): void {
     Object.assign(this.scene, { from, to });
     this.scene.pair += 1;
-    this.repaint();
+    this.overlay.change();
   }
 
   change(change: Partial<Scene>): void {
     Object.assign(this.scene, change);
-    this.repaint();
+    this.overlay.change();
   }
 
   paint(palette: Palette): void {
@@ -94,11 +102,12 @@ export class CityMap {
 
   setRoads(roads: GeoJSON.Feature): void {
     this.roads = roads;
-    if (this.map.getLayer("travellers")) this.addRoads();
+    this.addRoads();
   }
 
   showRoads(shown: boolean): void {
     this.roadsShown = shown;
+    if (!this.based) this.change({ opacity: this.roads && shown ? OVER_ROADS : 1 });
     if (this.map.getLayer("roads")) this.map.setLayoutProperty("roads", "visibility", shown ? "visible" : "none");
   }
 
@@ -118,14 +127,10 @@ export class CityMap {
     this.map.fitBounds(this.bounds, { padding: this.margin(this.map.getContainer()), animate: animated, duration: 500 });
   }
 
-  // Data coordinates of a place on the canvas, and back.
+  // Data coordinates of a place on the canvas.
   dataAt(x: number, y: number): [number, number] {
     const { lng, lat } = this.map.unproject([x, y]);
     return this.projection.fromLonLat(lng, lat);
-  }
-
-  repaint(): void {
-    this.map.triggerRepaint();
   }
 
   private get bounds(): [[number, number], [number, number]] {
@@ -133,19 +138,16 @@ export class CityMap {
     return [this.projection.toLonLat(x0, y0), this.projection.toLonLat(x1, y1)];
   }
 
-  private margin({ clientWidth, clientHeight }: HTMLElement): number {
-    return Math.min(MARGIN, 0.03 * Math.min(clientWidth, clientHeight));
-  }
-
-  private addLayers(): void {
-    this.map.addLayer(this.picture.ground, firstNames(this.map));
-    this.map.addLayer(this.picture.above);
-    this.addRoads();
+  // Beside the cards, where that does not make the box smaller.
+  private margin({ clientWidth, clientHeight }: HTMLElement): number | typeof CARDS {
+    const wide = (clientWidth - CARDS.left - CARDS.right) / this.projection.width;
+    const high = (clientHeight - CARDS.top - CARDS.bottom) / this.projection.height;
+    return wide >= high ? CARDS : Math.min(MARGIN, 0.03 * clientWidth);
   }
 
   private addRoads(): void {
-    if (!this.roads) return;
-    addRoads(this.map, this.roads, this.scene.palette, "travellers");
+    if (!this.styled || !this.roads || this.map.getLayer("roads")) return;
+    addRoads(this.map, this.roads, this.scene.palette);
     this.showRoads(this.roadsShown);
   }
 }

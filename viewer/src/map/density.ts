@@ -1,7 +1,7 @@
 // Cells, coloured by how many are in them, fading from one frame to the next.
 
 import { RAMP_STOPS, rgb } from "./palette.ts";
-import { type GL, Instances, Program, type View } from "./gl.ts";
+import { type GL, Program, Quads, type View } from "./gl.ts";
 import type { Scene } from "./scene.ts";
 
 const VERTEX = `
@@ -17,7 +17,7 @@ void main() {
   if (n <= 0.0) { gl_Position = vec4(2.0, 2.0, 0.0, 1.0); return; }
   vec2 low = pixel(a_cell.xy), high = pixel(a_cell.zw);
   vec2 size = high - low;
-  float gap = clamp(min(size.x, size.y) * 0.03, 0.0, 1.0);
+  float gap = clamp(min(size.x, size.y) * 0.02, 0.0, 0.6);
   v_half = 0.5 * size - gap;
   v_at = corner() * (v_half + 1.0);
   float shade = sqrt(min(n / u_max, 1.0)) * ${RAMP_STOPS - 1}.0;
@@ -36,17 +36,17 @@ void main() {
   color = v_color * cover(length(max(abs(v_at) - v_half + radius, 0.0)) - radius);
 }`;
 
-const WIDTH = 6; // floats an instance has
+const WIDTH = 6; // floats a cell has
 
 export class Density {
   private readonly program: Program;
-  private readonly cells: Instances;
+  private readonly cells: Quads;
   private readonly values: Float32Array;
   private pair = -1;
 
   constructor(gl: GL, { projection, side }: Scene) {
     this.program = new Program(gl, VERTEX, FRAGMENT, ["a_cell", "a_count"]);
-    this.cells = new Instances(gl, [4, 2]);
+    this.cells = new Quads(gl, [4, 2]);
     this.values = new Float32Array(side * side * WIDTH);
     for (let cell = 0; cell < side * side; cell++) {
       const [x0, y0, x1, y1] = projection.cellBox(cell, side);
@@ -60,7 +60,7 @@ export class Density {
     this.pair = scene.pair;
     this.program.use(view, { u_progress: scene.progress, u_max: scene.maxCount, u_opacity: scene.opacity });
     this.program.setMany("u_ramp", scene.palette.ramp.map(rgb));
-    this.cells.drawQuads();
+    this.cells.draw();
   }
 
   private fill(from: Uint32Array, to: Uint32Array): void {

@@ -24,7 +24,7 @@ uniform float u_ratio;
 const PLACE = `
 vec2 pixel(vec2 sheet) { return sheet * u_view.xy + u_view.zw; }
 vec4 place(vec2 at) { return vec4(at / u_half, 0.0, 1.0); }
-vec2 corner() { return vec2(gl_VertexID & 1, gl_VertexID >> 1) * 2.0 - 1.0; }
+vec2 corner() { return vec2(gl_VertexID & 1, gl_VertexID >> 1 & 1) * 2.0 - 1.0; }
 `;
 
 const INK = `
@@ -89,17 +89,15 @@ export class Program {
   }
 }
 
-// Floats that every instance has some of: one buffer, attributes one after another.
-export class Instances {
-  private readonly array: WebGLVertexArrayObject;
+// Floats for every vertex: one buffer, attributes one after another.
+class Vertices {
+  protected readonly array: WebGLVertexArrayObject;
   private readonly buffer: WebGLBuffer;
-  private readonly width: number;
-  count = 0;
+  protected readonly width: number;
 
   constructor(
-    private readonly gl: GL,
+    protected readonly gl: GL,
     sizes: readonly number[],
-    perInstance = true,
   ) {
     this.array = gl.createVertexArray();
     this.buffer = gl.createBuffer();
@@ -110,33 +108,60 @@ export class Instances {
     sizes.forEach((size, place) => {
       gl.enableVertexAttribArray(place);
       gl.vertexAttribPointer(place, size, gl.FLOAT, false, 4 * this.width, 4 * offset);
-      gl.vertexAttribDivisor(place, perInstance ? 1 : 0);
       offset += size;
     });
     gl.bindVertexArray(null);
   }
 
-  fill(values: Float32Array): void {
+  protected upload(values: Float32Array): void {
     const { gl } = this;
     gl.bindBuffer(gl.ARRAY_BUFFER, this.buffer);
     gl.bufferData(gl.ARRAY_BUFFER, values, gl.DYNAMIC_DRAW);
-    this.count = values.length / this.width;
-  }
-
-  drawQuads(): void {
-    const { gl } = this;
-    gl.bindVertexArray(this.array);
-    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, this.count);
-    gl.bindVertexArray(null);
-  }
-
-  drawLines(first: number, count: number): void {
-    const { gl } = this;
-    gl.bindVertexArray(this.array);
-    gl.drawArrays(gl.LINES, first, count);
-    gl.bindVertexArray(null);
   }
 }
 
-// MapLibre blends colours that are already multiplied by their alpha.
+// Rectangles of which the shader places the corners. Not instanced: software rendering takes every
+// instance as a draw of its own, which makes thousands of small ones several times slower.
+export class Quads extends Vertices {
+  private readonly corners: WebGLBuffer;
+  private room = 0; // for so many quads there are indices
+  count = 0;
+
+  constructor(gl: GL, sizes: readonly number[]) {
+    super(gl, sizes);
+    this.corners = gl.createBuffer();
+  }
+
+  fill(values: Float32Array): void {
+    const { width } = this;
+    this.count = values.length / width;
+    const expanded = new Float32Array(4 * values.length);
+    for (let quad = 0; quad < this.count; quad++) {
+      const own = values.subarray(quad * width, (quad + 1) * width);
+      for (let corner = 0; corner < 4; corner++) expanded.set(own, (4 * quad + corner) * width);
+    }
+    this.upload(expanded);
+    if (this.count > this.room) this.makeRoom(2 * this.count);
+  }
+
+  draw(): void {
+    const { gl } = this;
+    gl.bindVertexArray(this.array);
+    gl.drawElements(gl.TRIANGLES, 6 * this.count, gl.UNSIGNED_INT, 0);
+    gl.bindVertexArray(null);
+  }
+
+  private makeRoom(room: number): void {
+    const { gl } = this;
+    const indices = new Uint32Array(6 * room);
+    for (let quad = 0; quad < room; quad++) indices.set([0, 1, 2, 2, 1, 3].map((corner) => 4 * quad + corner), 6 * quad);
+    gl.bindVertexArray(this.array);
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.corners);
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, indices, gl.STATIC_DRAW);
+    gl.bindVertexArray(null);
+    this.room = room;
+  }
+}
+
+// Canvases blend colours that are already multiplied by their alpha.
 export const premultiplied = ([red, green, blue, alpha]: Colour): Colour => [red * alpha, green * alpha, blue * alpha, alpha];

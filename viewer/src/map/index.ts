@@ -10,7 +10,7 @@ import type { Store } from "../store.ts";
 import { largestFlow } from "./arrows.ts";
 import { CityMap } from "./city.ts";
 import { followKeys } from "./keyboard.ts";
-import { DARK, LIGHT } from "./palette.ts";
+import { DARK, LIGHT, shownRamp } from "./palette.ts";
 import { followPointer } from "./pointer.ts";
 import { projectRoads } from "./style.ts";
 
@@ -59,7 +59,7 @@ export class Maps implements Stage {
   }
 
   legend(): Legend {
-    return { max: this.counts.value, stops: this.palette.ramp, scale: "sqrt" };
+    return { max: this.counts.value, stops: shownRamp(this.palette, this.main.scene.opacity), scale: "sqrt" };
   }
 
   watchLegend(call: (legend: Legend) => void): void {
@@ -112,6 +112,7 @@ export class Maps implements Stage {
       city.showRoads(layers.roads);
       city.map.resize();
     }
+    this.tellLegend();
   }
 
   private openReal(): void {
@@ -138,5 +139,6 @@ export class Maps implements Stage {
   private async loadRoads(): Promise<void> {
     this.roads = projectRoads(await api.roads(), this.projection);
     for (const city of this.all) city.setRoads(this.roads);
+    this.tellLegend();
   }
 }

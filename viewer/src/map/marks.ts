@@ -1,7 +1,7 @@
 // Frames around a cell or an area: the one under the pointer, the selected one, the drawn one.
 
 import type { Colour } from "./palette.ts";
-import { type GL, Instances, premultiplied, Program, type View } from "./gl.ts";
+import { type GL, premultiplied, Program, Quads, type View } from "./gl.ts";
 import type { Rectangle, Scene } from "./scene.ts";
 
 const VERTEX = `
@@ -37,11 +37,11 @@ interface Look {
 
 export class Marks {
   private readonly program: Program;
-  private readonly box: Instances;
+  private readonly box: Quads;
 
   constructor(gl: GL) {
     this.program = new Program(gl, VERTEX, FRAGMENT, ["a_box"]);
-    this.box = new Instances(gl, [4]);
+    this.box = new Quads(gl, [4]);
   }
 
   draw({ hovered, selected, area, palette }: Scene, view: View): void {
@@ -50,7 +50,7 @@ export class Marks {
       const faded = ([red, green, blue, alpha]: Colour) => premultiplied([red, green, blue, alpha * strength]);
       this.box.fill(new Float32Array(box));
       this.program.use(view, { u_color: faded(palette.mark), u_halo: faded(palette.markHalo), u_width: width, u_fill: fill });
-      this.box.drawQuads();
+      this.box.draw();
     };
     mark(area, { width: 2, fill: 0.12, strength: 1 });
     mark(hovered, { width: 1, fill: 0.06, strength: 0.6 });

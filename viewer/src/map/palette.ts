@@ -30,26 +30,35 @@ export const RAMP_STOPS = 8;
 
 export const DARK: Palette = {
   ground: "#0b0f17",
-  road: "#5d6b85",
+  road: "#2c364a",
   ramp: ["#1a1f3d", "#2c2f6b", "#33508b", "#2d708e", "#20908d", "#2fb47c", "#8bd646", "#fde725"],
   grid: rgba("#8ea3c8", 0.1),
   edge: rgba("#8ea3c8", 0.45),
-  traveller: rgba("#ffffff"),
-  halo: rgba("#070a12", 0.75),
-  arrow: rgba("#ffd9b0"),
+  traveller: rgba("#fff6e0", 0.92),
+  halo: rgba("#070a12", 0.6),
+  arrow: rgba("#ffffff"),
   mark: rgba("#ffffff"),
   markHalo: rgba("#05070c", 0.8),
 };
 
 export const LIGHT: Palette = {
   ground: "#f6f7f9",
-  road: "#8a94a6",
+  road: "#c3cad6",
   ramp: ["#e6eff5", "#c9dfec", "#a3cbe0", "#74b0d0", "#458fbb", "#24699f", "#134a80", "#0a2a55"],
   grid: rgba("#43526b", 0.12),
   edge: rgba("#43526b", 0.5),
-  traveller: rgba("#e8590c"),
-  halo: rgba("#ffffff", 0.8),
-  arrow: rgba("#3b0f52"),
+  traveller: rgba("#d9480f", 0.92),
+  halo: rgba("#ffffff", 0.6),
+  arrow: rgba("#c2255c"),
   mark: rgba("#111827"),
   markHalo: rgba("#ffffff", 0.9),
 };
+
+// The ramp as it looks through, on the ground.
+export function shownRamp({ ramp, ground }: Palette, opacity: number): string[] {
+  const below = rgb(ground);
+  return ramp.map((stop) => {
+    const mixed = rgb(stop).map((part, which) => Math.round(255 * (part * opacity + below[which]! * (1 - opacity))));
+    return `rgb(${mixed.join(" ")})`;
+  });
+}

@@ -10,9 +10,6 @@ export const plainStyle = (palette: Palette): StyleSpecification => ({
   layers: [{ id: "ground", type: "background", paint: { "background-color": palette.ground } }],
 });
 
-// Names on a base map stay readable above the cells.
-export const firstNames = (map: Map): string | undefined => map.getStyle().layers.find(({ type }) => type === "symbol")?.id;
-
 type Line = GeoJSON.Position[];
 
 export function projectRoads(roads: GeoJSON.FeatureCollection, projection: Projection): GeoJSON.Feature {
@@ -25,16 +22,13 @@ export function projectRoads(roads: GeoJSON.FeatureCollection, projection: Proje
   return { type: "Feature", properties: {}, geometry: { type: "MultiLineString", coordinates: lines } };
 }
 
-export function addRoads(map: Map, roads: GeoJSON.Feature, palette: Palette, above: string): void {
+export function addRoads(map: Map, roads: GeoJSON.Feature, palette: Palette): void {
   map.addSource("roads", { type: "geojson", data: roads, tolerance: 0.3 });
-  map.addLayer(
-    {
-      id: "roads",
-      type: "line",
-      source: "roads",
-      layout: { "line-join": "round", "line-cap": "round" },
-      paint: { "line-color": palette.road, "line-opacity": 0.5, "line-width": ["interpolate", ["exponential", 1.6], ["zoom"], 10, 0.5, 18, 5] },
-    },
-    above,
-  );
+  map.addLayer({
+    id: "roads",
+    type: "line",
+    source: "roads",
+    layout: { "line-join": "round", "line-cap": "round" },
+    paint: { "line-color": palette.road, "line-width": ["interpolate", ["exponential", 1.6], ["zoom"], 10, 0.6, 18, 5] },
+  });
 }

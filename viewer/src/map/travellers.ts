@@ -1,7 +1,7 @@
 // Synthetic travellers: soft dots with a short tail, moved between two frames by the graphics card.
 
 import type { Projection } from "../projection.ts";
-import { type GL, Instances, premultiplied, Program, type View } from "./gl.ts";
+import { type GL, premultiplied, Program, Quads, type View } from "./gl.ts";
 import { type Merged, mergeTravellers, WIDTH } from "./merge.ts";
 import type { Scene } from "./scene.ts";
 
@@ -11,7 +11,7 @@ in vec2 a_from;
 in vec2 a_to;
 in vec2 a_seen;
 uniform float u_progress, u_radius;
-const float TAIL = 0.3;
+const float TAIL = 0.6;
 out vec2 v_at;
 flat out float v_length;
 flat out float v_alpha;
@@ -22,7 +22,7 @@ void main() {
   vec2 tail = pixel(past < 0.0 ? mix(a_before, a_from, 1.0 + past) : mix(a_from, a_to, past));
   vec2 way = head - tail;
   float gone = length(way);
-  v_length = min(gone, 14.0 * u_radius);
+  v_length = min(gone, 16.0 * u_radius);
   vec2 along = gone > 0.01 ? way / gone : vec2(1.0, 0.0);
   float reach = u_radius + 1.5;
   v_at = vec2(gl_VertexID & 1, 0.0) * (v_length + 2.0 * reach) - vec2(v_length + reach, 0.0);
@@ -39,9 +39,9 @@ flat in float v_alpha;
 void main() {
   float dot = length(v_at) - u_radius;
   float back = clamp(1.0 + v_at.x / max(v_length, 0.01), 0.0, 1.0);
-  float tail = v_at.x < 0.0 ? cover(abs(v_at.y) - u_radius * 0.7 * back) * back * back * 0.55 : 0.0;
+  float tail = v_at.x < 0.0 ? cover(abs(v_at.y) - u_radius * 0.8 * back) * back * back * 0.6 : 0.0;
   float body = max(cover(dot), tail);
-  float ring = cover(dot - 1.0) * (1.0 - body);
+  float ring = clamp(1.0 - dot / 1.5, 0.0, 1.0) * (1.0 - body);
   color = (u_color * body + u_halo * ring) * v_alpha;
 }`;
 
@@ -57,14 +57,14 @@ function place(merged: Merged, projection: Projection): Float32Array {
 
 export class Travellers {
   private readonly program: Program;
-  private readonly dots: Instances;
+  private readonly dots: Quads;
   private merged: Merged | null = null;
   private reached = -1; // the timestamp the last merge led to
   private pair = -1;
 
   constructor(gl: GL) {
     this.program = new Program(gl, VERTEX, FRAGMENT, ["a_before", "a_from", "a_to", "a_seen"]);
-    this.dots = new Instances(gl, [2, 2, 2, 2]);
+    this.dots = new Quads(gl, [2, 2, 2, 2]);
   }
 
   get count(): number {
@@ -85,10 +85,10 @@ export class Travellers {
     const room = Math.min(...view.scale);
     this.program.use(view, {
       u_progress: scene.progress,
-      u_radius: Math.min(Math.max(room / 420, 1.3), 5),
+      u_radius: Math.min(Math.max(room / 460, 1.15), 5),
       u_color: premultiplied(palette.traveller),
       u_halo: premultiplied(palette.halo),
     });
-    this.dots.drawQuads();
+    this.dots.draw();
   }
 }

@@ -6,12 +6,12 @@ import type { Controls } from "../controls.ts";
 import type { Store } from "../store.ts";
 import { speak } from "../texts/index.ts";
 import { mountChart } from "./chart.ts";
-import { byId, press, show, write } from "./page.ts";
+import { byId, press, show, write, writeFigure } from "./page.ts";
 import { Query, stretch, tellTrouble } from "./query.ts";
 import type { Tabs } from "./tabs.ts";
 
 const FIELDS = ["x0", "y0", "x1", "y1"] as const; // in the order of a box
-const PAUSE = 3000;
+const PAUSE = 1000; // milliseconds between two questions while time goes on
 
 // A comma is a decimal point to many.
 export function readBox(texts: readonly string[]): Box | null {
@@ -51,7 +51,7 @@ export function mountArea(store: Store, controls: Controls, tabs: Tabs): void {
   const showNow = () => {
     const here = count ? placeOf(store.now.t, count.t) : -1;
     const known = count?.t[here] === store.now.t;
-    write("area-now", known ? speak(store.now).number(count!.n[here]!) : "–");
+    writeFigure("area-now", known ? speak(store.now).number(count!.n[here]!) : null);
   };
 
   const isWanted = () => store.now.box !== null && tabs.current === "area" && stretch(store.now.status, 0) !== null;
@@ -73,8 +73,10 @@ export function mountArea(store: Store, controls: Controls, tabs: Tabs): void {
   store.watch(["box"], ({ box, status }) => {
     query.stop();
     count = null;
+    write("area-now", "–");
     show("area-trouble", false);
     show("area-body", box !== null);
+    show("area-hint", box === null);
     draw();
     fields.forEach((field, i) => (field.value = box ? String(rounded(box[i]!, status.box)) : ""));
     if (!box) return;

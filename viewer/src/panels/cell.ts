@@ -11,7 +11,7 @@ import { Query, stretch, tellTrouble } from "./query.ts";
 import { Ranking } from "./ranking.ts";
 import type { Tabs } from "./tabs.ts";
 
-const PAUSE = 3000; // milliseconds between two refreshes while time goes on
+const PAUSE = 1000; // milliseconds between two questions while time goes on
 
 export function mountCell(store: Store, controls: Controls, tabs: Tabs): void {
   const chart = mountChart({ id: "cell-chart", title: "overTime", digits: 0 }, store, controls);
@@ -48,8 +48,10 @@ export function mountCell(store: Store, controls: Controls, tabs: Tabs): void {
     });
     const rows = (ranked: { cell: number; n: number }[]) =>
       ranked.map(({ cell, n }) => ({ cell, n, name: cellName(cell, store.now.status.grid), text: speech.number(n) }));
-    destinations.show(rows(to), null, speech.say("noMoves"));
-    origins.show(rows(from), null, speech.say("noMoves"));
+    for (const [ranking, ranked] of [[destinations, to], [origins, from]] as const) {
+      if (history) ranking.show(rows(ranked), null, speech.say("noMoves"));
+      else ranking.clear();
+    }
   };
 
   const isWanted = () => store.now.cell !== null && tabs.current === "cell" && stretch(store.now.status, 0) !== null;

@@ -1,6 +1,7 @@
 // A line chart that speaks the reader's language and follows the time shown.
 
 import { LineChart, type Extent } from "../charts/line.ts";
+import type { Span } from "../charts/span.ts";
 import type { Controls } from "../controls.ts";
 import type { Store } from "../store.ts";
 import { speak, type Word } from "../texts/index.ts";
@@ -18,7 +19,8 @@ export function mountChart({ id, title, digits }: Labelled, store: Store, contro
   const moment = (t: number) => speech().moment(store.now.status, t);
   const words = {
     value,
-    time: (t: number) => speech().time(store.now.status, t),
+    least: digits ? 0 : 1,
+    time: (t: number, span: Span) => speech().end(store.now.status, t, span),
     mark: (n: number) => (digits ? value(n) : speech().short(n)),
     label: ({ first, last, low, high, now }: Extent) => {
       const known = { first: moment(first), last: moment(last), low: value(low), high: value(high) };

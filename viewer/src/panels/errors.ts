@@ -6,11 +6,11 @@ import type { Controls } from "../controls.ts";
 import type { Store } from "../store.ts";
 import { speak } from "../texts/index.ts";
 import { mountChart } from "./chart.ts";
-import { write } from "./page.ts";
+import { write, writeFigure } from "./page.ts";
 import { Query, stretch, tellTrouble } from "./query.ts";
 import type { Tabs } from "./tabs.ts";
 
-const PAUSE = 3000;
+const PAUSE = 1000; // milliseconds between two questions while time goes on
 const DIGITS = 4;
 
 export function mountErrors(store: Store, controls: Controls, tabs: Tabs): void {
@@ -40,7 +40,7 @@ export function mountErrors(store: Store, controls: Controls, tabs: Tabs): void 
     const { t, frame, realFrame } = store.now;
     const speech = speak(store.now);
     const here = placeOf(t, errors.t);
-    write("error-now", errors.t[here] === t ? speech.number(errors.density_error[here]!, DIGITS) : "–");
+    writeFigure("error-now", errors.t[here] === t ? speech.number(errors.density_error[here]!, DIGITS) : null);
     write("n-real", realFrame ? speech.number(realFrame.nPoints) : "–");
     write("n-synthetic", frame ? speech.number(frame.nPoints) : "–");
   };

@@ -6,10 +6,10 @@ import { speak } from "../texts/index.ts";
 import { busiest, cellName } from "./cells.ts";
 import { all, byId, make, press, show, write } from "./page.ts";
 
-const WIDE = "(min-width: 48rem)";
+const ROOMY = "(min-width: 70rem)";
 
 export function mountLayers(store: Store): void {
-  byId<HTMLDetailsElement>("layers").open = matchMedia(WIDE).matches;
+  byId<HTMLDetailsElement>("layers").open = matchMedia(ROOMY).matches;
   const boxes = all<HTMLInputElement>("[data-layer]");
   for (const box of boxes) {
     const layer = box.dataset.layer as keyof Layers;
@@ -37,12 +37,15 @@ export function mountLegend(store: Store, controls: Controls): void {
   const draw = ({ max, stops }: Legend) => {
     byId("ramp").style.background = `linear-gradient(to right, ${stops.join(", ")})`;
     // On a ramp of square roots a quarter of the most stands in the middle.
-    const marks = [0, max / 4, max].map((n) => make("span", "", speak(store.now).number(n)));
+    const marks = [0, ...(max < 4 ? [] : [max / 4]), max].map((n) => make("span", "", speak(store.now).number(n, 1)));
     byId("ramp-marks").replaceChildren(...marks);
   };
   controls.watchLegend(draw);
   store.watch(["language", "theme"], () => draw(controls.legend()));
-  store.watch(["layers"], ({ layers }) => show("legend", layers.density));
+  store.watch(["layers", "frame", "language"], (state) => {
+    show("legend", state.layers.density && state.frame !== null);
+    write("legend-name", speak(state).say(state.layers.real ? "legendBoth" : "legend"));
+  });
 }
 
 export function mountSummary(store: Store): void {

@@ -13,6 +13,12 @@ export function write(id: string, text: string): void {
   if (place.textContent !== text) place.textContent = text;
 }
 
+// A figure, or the one before in grey while the new one is on its way.
+export function writeFigure(id: string, text: string | null): void {
+  byId(id).classList.toggle("old", text === null);
+  if (text !== null) write(id, text);
+}
+
 export const show = (id: string, shown: boolean) => void (byId(id).hidden = !shown);
 
 export const press = (id: string, call: () => void) => byId(id).addEventListener("click", call);

@@ -59,6 +59,7 @@ function showAccount(state: State, account: Account | null): void {
   write("meaning", speech.say("meaningText", { ...values, factor: speech.number(Math.exp(status.epsilon), 1) }));
   write("epsilon", values.epsilon);
   write("window", values.window);
+  write("window-name", speech.say("window", values));
   write("privacy-reports", frame ? speech.number(frame.nReports) : "–");
   show("receipt-body", account !== null);
   if (account) showSpent(account, status, speech);

@@ -1,6 +1,7 @@
 // One question to the server at a time: a newer one replaces an older one, and a failed one is asked again.
 
 import { Refused, type Status } from "../api.ts";
+import type { Span } from "../charts/span.ts";
 import type { Speech } from "../texts/index.ts";
 import { byId } from "./page.ts";
 
@@ -8,7 +9,7 @@ const AGAIN = 5000; // milliseconds until a refused question is asked again
 const LONGEST = 400; // timestamps in one answer
 
 // The stretch of history to ask about: it holds t, and reaches the newest release if it can.
-export function stretch(status: Status, t: number): { first: number; last: number } | null {
+export function stretch(status: Status, t: number): Span | null {
   const { oldest_release: oldest, newest_release: newest } = status;
   if (oldest === null || newest === null) return null;
   const last = newest - t < LONGEST ? newest : t + LONGEST / 2;
@@ -17,7 +18,7 @@ export function stretch(status: Status, t: number): { first: number; last: numbe
 
 export class Query<Answer> {
   private running: AbortController | null = null;
-  private timer = 0;
+  private timer: ReturnType<typeof setTimeout> | null = null;
   private asked = 0;
 
   constructor(
@@ -28,8 +29,8 @@ export class Query<Answer> {
   ) {}
 
   stop(): void {
-    clearTimeout(this.timer);
-    this.timer = 0;
+    clearTimeout(this.timer ?? undefined);
+    this.timer = null;
     this.running?.abort();
     this.running = null;
   }
@@ -46,8 +47,8 @@ export class Query<Answer> {
   }
 
   private later(milliseconds: number): void {
-    this.timer = window.setTimeout(() => {
-      this.timer = 0;
+    this.timer = setTimeout(() => {
+      this.timer = null;
       void this.run();
     }, milliseconds);
   }

@@ -23,6 +23,11 @@ export class Ranking {
     });
   }
 
+  clear(): void {
+    this.shown = [];
+    this.place.replaceChildren();
+  }
+
   show(rows: readonly Ranked[], chosen: number | null, nobody: string): void {
     const { place } = this;
     this.shown = rows;

@@ -2,7 +2,7 @@
 
 import type { Store } from "../store.ts";
 import { speak } from "../texts/index.ts";
-import { all, byId, press, show, write } from "./page.ts";
+import { all, byId, label, press, show } from "./page.ts";
 
 export type Tab = "now" | "cell" | "area" | "privacy" | "errors";
 
@@ -55,7 +55,7 @@ export class Tabs {
   }
 
   private nameSheet(): void {
-    write("sheet-text", speak(this.store.now).say(this.isSheetOpen ? "closePanel" : "openPanel"));
+    label(byId("sheet"), speak(this.store.now).say(this.isSheetOpen ? "closePanel" : "openPanel"));
   }
 
   private nameOf(button: HTMLElement): Tab {

@@ -3,7 +3,7 @@
 import { sparkPath } from "../charts/spark.ts";
 import type { Controls } from "../controls.ts";
 import type { State, Store } from "../store.ts";
-import { hasClock, speak } from "../texts/index.ts";
+import { speak } from "../texts/index.ts";
 import { all, byId, label, make, press, write } from "./page.ts";
 
 const SPEEDS = [0.5, 1, 2, 4, 8, 16]; // timestamps a second
@@ -41,15 +41,11 @@ function showTime(state: State, scrubber: HTMLInputElement): void {
   scrubber.setAttribute("aria-valuetext", empty ? speech.say("none") : speech.moment(status, t));
   write("clock-time", empty ? "–" : speech.time(status, t));
   write("clock-day", empty ? "" : speech.date(status, t));
-  const ends = (at: number) => {
-    if (empty) return "";
-    if (!hasClock(status)) return speech.number(at);
-    return (last - first) * status.period > 86400 ? speech.moment(status, at) : speech.time(status, at);
-  };
+  const ends = (at: number) => (empty ? "" : speech.end(status, at, { first, last }));
   write("first-time", ends(first));
   write("last-time", ends(last));
-  const passed = last > first ? (t - first) / (last - first) : 1;
-  byId<HTMLElement>("spark").querySelector<SVGPathElement>(".past")!.style.clipPath = `inset(0 ${100 - passed * 100}% 0 0)`;
+  const passed = last > first ? (t - first) / (last - first) : 0;
+  byId<HTMLElement>("spark").querySelector<SVGPathElement>(".past")!.style.clipPath = `inset(0 ${100 - passed * 100}% 0 0) view-box`;
   scrubber.style.setProperty("--passed", `${passed * 100}%`);
 }
 

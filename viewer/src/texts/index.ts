@@ -1,12 +1,15 @@
 // Speaks one language: texts, numbers and times.
 
 import type { Status } from "../api.ts";
+import type { Span } from "../charts/span.ts";
 import type { Language, State } from "../store.ts";
 import { de, german } from "./de.ts";
 import { en, type Statements, type Words } from "./en.ts";
 import { chinese, zh } from "./zh.ts";
 
 export type Word = keyof Words;
+
+const DAY = 86_400; // seconds
 
 const WORDS: Record<Language, Words> = { en, de, zh };
 const STATEMENTS: Record<Language, Statements | null> = { en: null, de: german, zh: chinese };
@@ -59,15 +62,30 @@ export class Speech {
   }
 
   day(date: Date): string {
+    const old = date.getFullYear() !== new Date().getFullYear();
     const make = () =>
-      new Intl.DateTimeFormat(this.locale, { weekday: "short", day: "numeric", month: "short", year: "numeric" });
-    return (this.format("day", make) as Intl.DateTimeFormat).format(date);
+      new Intl.DateTimeFormat(this.locale, {
+        weekday: "short",
+        day: "numeric",
+        month: "short",
+        ...(old && { year: "numeric" }),
+      });
+    return (this.format(`day${old}`, make) as Intl.DateTimeFormat).format(date);
   }
 
   // The time of a timestamp, as short as it can be told from its neighbours on the same day.
   time(status: Status, t: number): string {
     if (!hasClock(status)) return this.say("timestamp", { t: this.number(t) });
     return this.hour(timeOf(status, t), status.period % 60 !== 0);
+  }
+
+  // At the ends of a stretch of time: with the day, if there is more than one.
+  end(status: Status, t: number, { first, last }: Span): string {
+    if (!hasClock(status)) return this.number(t);
+    if ((last - first) * status.period <= DAY) return this.time(status, t);
+    const make = () =>
+      new Intl.DateTimeFormat(this.locale, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+    return (this.format("end", make) as Intl.DateTimeFormat).format(timeOf(status, t));
   }
 
   date(status: Status, t: number): string {

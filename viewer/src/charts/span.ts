@@ -1,0 +1,5 @@
+// From one timestamp to another, both included.
+export interface Span {
+  first: number;
+  last: number;
+}

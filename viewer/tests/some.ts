@@ -1,0 +1,46 @@
+// Frames and a state of the page to test with.
+
+import type { Status } from "../src/api.ts";
+import type { Frame } from "../src/frame.ts";
+import { type State, Store } from "../src/store.ts";
+
+export function someFrame({ t, ids = [], x = [], y = [] }: { t: number; ids?: number[]; x?: number[]; y?: number[] }): Frame {
+  const counts = new Uint32Array(4);
+  return {
+    t,
+    side: 2,
+    nPoints: 0,
+    nBorn: 0,
+    nEnded: 0,
+    nReports: 0,
+    counts,
+    flows: null,
+    halvings: 0,
+    ids: Uint32Array.from(ids),
+    x: Uint16Array.from(x),
+    y: Uint16Array.from(y),
+  };
+}
+
+export function someStore({ newest, period = 10, ...state }: { newest: number | null; period?: number } & Partial<State>): Store {
+  const status = { newest_release: newest, oldest_release: newest === null ? null : 0, period, grid: 2, box: [0, 0, 1, 1] } as unknown as Status;
+  return new Store({
+    info: { mode: "campaign", coordinates: "plain", style: null, roads: false, attribution: "", travellers: 0 },
+    status,
+    connection: "live",
+    releases: [],
+    t: newest ?? 0,
+    frame: null,
+    realFrame: null,
+    live: true,
+    playing: true,
+    speed: 2,
+    cell: null,
+    box: null,
+    drawing: false,
+    layers: { density: true, flows: true, travellers: true, roads: false, real: false },
+    theme: "auto",
+    language: "en",
+    ...state,
+  });
+}

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+
+import type { Status } from "../src/api.ts";
+import { stateGuarantee } from "../src/panels/privacy.ts";
+import { de, german } from "../src/texts/de.ts";
+import { en } from "../src/texts/en.ts";
+import { fill, Speech } from "../src/texts/index.ts";
+import { chinese, zh } from "../src/texts/zh.ts";
+
+const names = (text: string) => [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name).sort();
+const status = {
+  guarantee:
+    "For one person and any 20 consecutive positions, everything sent about them is 1-locally differentially private in total, for any two sequences with the same presence.",
+  epsilon: 1.5,
+  window: 20,
+  unit: "position",
+  presence: "count",
+  period: 300,
+  epoch: 1_772_236_800,
+} as Status;
+
+test("every language fills in the same values", () => {
+  for (const [name, words] of Object.entries({ de, zh })) {
+    for (const key of Object.keys(en) as (keyof typeof en)[]) {
+      assert.ok(words[key], `${name} has no text for ${key}`);
+      assert.deepEqual(names(words[key]), names(en[key]), `${name}: ${key}`);
+    }
+  }
+});
+
+test("every text the page asks for is there", async () => {
+  const page = await readFile("src/index.html", "utf8");
+  const asked = [...page.matchAll(/data-(?:text|label)="(\w+)"/g)].map(([, key]) => key!);
+  assert.ok(asked.length > 50);
+  assert.deepEqual(asked.filter((key) => !(key in en)), []);
+});
+
+test("the page has no inline script or style", async () => {
+  const page = await readFile("src/index.html", "utf8");
+  assert.doesNotMatch(page, /\sstyle=|<style|\son\w+=|<script(?![^>]*src=)|data:|https?:/);
+});
+
+test("what a receipt says is not protected is translated", async () => {
+  const source = await readFile("../src/retrasyn/privacy/left_open.py", "utf8");
+  // Strings that Python puts together stand in one expression, line after line.
+  const joined = source.replace(/"\s*\n\s*"/g, "");
+  for (const statements of [german, chinese]) {
+    for (const line of Object.keys(statements.notProtected)) {
+      assert.ok(joined.includes(`"${line}"`), `the receipt no longer says: ${line}`);
+    }
+    const told = [...joined.matchAll(/^ +"([^"]+)": \(?/gm), ...joined.matchAll(/^(?:_\w+ = |    )"([^"]+)",?$/gm)];
+    // How presence is treated stands in the same file, and is not shown here.
+    const lines = told.map(([, line]) => line!).filter((line) => line.includes(" "));
+    assert.ok(lines.length > 10);
+    assert.deepEqual(lines.filter((line) => !/^(;|count:|flags:|hidden:)/.test(line) && !(line in statements.notProtected)), []);
+  }
+});
+
+test("the guarantee is told in the reader's language, the server's words in English", () => {
+  assert.deepEqual(stateGuarantee(status, new Speech("en")), [status.guarantee, "en"]);
+  const [sentence, language] = stateGuarantee(status, new Speech("de"));
+  assert.equal(language, "de");
+  assert.match(sentence, /^Für jede Person und je 20 aufeinanderfolgende Positionen .* 1,5-lokal .* gleicher Anwesenheit\.$/);
+  assert.match(stateGuarantee({ ...status, presence: "hidden" }, new Speech("zh"))[0], /20 个位置.*1\.5-本地差分隐私.*在场情况也可不同/);
+});
+
+test("a guarantee we do not know is shown as the server says it", () => {
+  const broken = { ...status, guarantee: "NOT PRIVATE: true frequencies were used. Never publish this output." };
+  assert.deepEqual(stateGuarantee(broken, new Speech("de")), [broken.guarantee, "en"]);
+});
+
+test("numbers and times follow the language", () => {
+  assert.equal(new Speech("de").number(48210), "48.210");
+  assert.equal(new Speech("en").number(48210), "48,210");
+  assert.equal(new Speech("en", "en-GB").number(0.02113, 4), "0.0211");
+  assert.match(new Speech("de").time(status, 1), /^\d\d:\d5$/);
+});
+
+test("without a clock timestamps have numbers", () => {
+  const recorded = { ...status, epoch: 0 };
+  const speech = new Speech("en");
+  assert.equal(speech.moment(recorded, 1234), "Timestamp 1,234");
+  assert.equal(speech.date(recorded, 1234), "");
+  assert.equal(speech.end(recorded, 3, { first: 0, last: 9 }), "3");
+});
+
+test("a stretch of more than a day has days at its ends", () => {
+  const speech = new Speech("en", "en-GB");
+  assert.match(speech.end(status, 0, { first: 0, last: 12 }), /^\d\d:\d\d$/);
+  assert.match(speech.end(status, 0, { first: 0, last: 600 }), /Feb/);
+});
+
+test("an unknown value stays visible", () => {
+  assert.equal(fill("{n} of {m}", { n: 1 }), "1 of {m}");
+});
