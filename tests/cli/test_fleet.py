@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.request
 
 import pytest
 
@@ -93,6 +94,7 @@ def test_the_live_demo_runs_a_service_and_a_fleet_and_leaves_nothing_behind(tmp_
     )
     assert done.returncode == 0, done.stderr
     assert "demo-live runs at http://127.0.0.1:" in done.stdout
+    assert "The live map:      http://127.0.0.1:" in done.stdout
     assert "#enrol=" in done.stdout
     assert "50 devices, 3 rounds" in done.stdout
     assert list(tmp_path.iterdir()) == []
@@ -109,6 +111,9 @@ def test_whatever_stops_the_live_demo_stops_its_service_and_its_fleet(number, tm
     )
     while "devices are silent" not in (line := process.stdout.readline()):
         assert line
+    url = (folder / "service" / "address").read_text().strip()
+    with urllib.request.urlopen(f"{url}/v1/map/roads", timeout=60) as answer:
+        assert json.load(answer)["features"]
     process.send_signal(number)
     said, errors = process.communicate(timeout=60)
     assert process.returncode == 130

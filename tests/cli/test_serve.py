@@ -64,6 +64,7 @@ def test_serving_needs_no_configuration_and_stops_cleanly(tmp_path):
     with serving(folder, "--set", "period=1") as (process, said):
         url = re.search(r"runs at (http://127\.0\.0\.1:\d+), a round every 1 s", said)[1]
         assert get(f"{url}/v1/status")["guarantee"] in said
+        assert f"The live map:      {url}/\n" in said
         (link,) = re.findall(r"http://\S+/#enrol=\S+", said)
         assert len(enrol(link)) == 1
         token_file = folder / "operator.token"

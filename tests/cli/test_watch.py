@@ -1,0 +1,267 @@
+"""``retrasyn watch`` and ``retrasyn demo --live`` as a person runs them."""
+
+import contextlib
+import json
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import numpy as np
+import pytest
+
+from cli.running import (
+    COMMAND,
+    TWO_STREAMS,
+    assert_one_line,
+    assert_refused,
+    environment,
+    run,
+    write_table,
+)
+from retrasyn import read, synthesize, write
+from retrasyn.data.moving_objects.road_lines import write_roads
+from retrasyn.data.trajectories import Trajectories
+from retrasyn.metrics.density import density_errors
+from retrasyn.metrics.pair import Pair
+from retrasyn.receipts.files import receipt_place, write_with_receipt
+from retrasyn.simulation.city import CITY_BOX, city_roads
+from retrasyn.space import Box, Grid
+
+PATIENCE = 60
+GRID = Grid(CITY_BOX, 5)
+
+
+@contextlib.contextmanager
+def showing(*arguments):
+    """Run a command that shows the map; give its address, and afterwards how it ended."""
+    process = subprocess.Popen(
+        [COMMAND, *map(str, arguments), "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    try:
+        found = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())
+        assert found, process.stderr.read()
+        ended = Ended(process, found[0])
+        yield ended
+        ended.stop(signal.SIGINT)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+class Ended:
+    """A command that shows, and what it left when it was stopped."""
+
+    def __init__(self, process, url):
+        self.process, self.url, self.out, self.err = process, url, "", ""
+
+    def get(self, path):
+        with urllib.request.urlopen(self.url + path, timeout=PATIENCE) as answer:  # noqa: S310
+            return answer.read()
+
+    def json(self, path):
+        return json.loads(self.get(path))
+
+    def stop(self, number):
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+            self.out, self.err = self.process.communicate(timeout=PATIENCE)
+            assert "Traceback" not in self.err
+
+    def refuses(self, path):
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            self.get(path)
+        caught.value.close()
+        return caught.value.code
+
+
+@pytest.fixture(scope="module")
+def synthetic(city, tmp_path_factory):
+    """What was made of the city on a grid of 5, with its receipt beside it."""
+    path = tmp_path_factory.mktemp("synthetic") / "synthetic.parquet"
+    made = synthesize(read(city), grid=GRID, window=5, seed=2)
+    write_with_receipt(made.synthetic, made.receipt, path, receipt_place(path))
+    return path
+
+
+def test_two_files_are_shown_beside_each_other_with_the_error_between_them(city, synthetic):
+    with showing("watch", city, synthetic) as shown:
+        status, info = shown.json("/v1/status"), shown.json("/v1/map")
+        receipt = json.loads(receipt_place(synthetic).read_text())
+        assert (status["grid"], status["box"]) == (5, [0, 0, 10, 10])
+        assert (status["guarantee"], status["epsilon"]) == (receipt["guarantee"], 1)
+        assert status["n_reports"] == receipt["n_reports"]
+        assert status["campaign"] == "synthetic.parquet against city.parquet"
+        assert info["mode"] == "simulation"
+        assert shown.json("/v1/receipts/latest") == receipt
+
+        files = {"/v1/frames/30": read(synthetic), "/v1/real/frames/30": read(city)}
+        for path, data in files.items():
+            version, t, side, n_points = struct.unpack_from("<4I", shown.get(path))
+            assert (version, t, side, n_points) == (1, 30, 5, np.count_nonzero(data.t == 30))
+        pair = Pair.of(read(city), read(synthetic), GRID)
+        errors = shown.json("/v1/real/errors")
+        assert errors["t"] == list(range(pair.first_t, pair.first_t + pair.n_timestamps))
+        assert errors["density_error"] == pytest.approx(density_errors(pair).tolist())
+    assert shown.process.returncode == 130
+    assert shown.err.count("\n") == 1
+    assert shown.err.startswith("warning: this shows real positions")
+
+
+def test_synthetic_data_alone_has_no_real_view_and_needs_no_warning(synthetic):
+    with showing("watch", synthetic) as shown:
+        assert shown.refuses("/v1/real/frames/30") == shown.refuses("/v1/real/errors") == 404
+        assert not [path for path in shown.json("/openapi.json")["paths"] if "real" in path]
+        assert shown.json("/v1/releases/30")["t"] == 30
+        shown.stop(signal.SIGTERM)
+    assert (shown.process.returncode, shown.err) == (0, "")
+
+
+def test_without_a_receipt_nothing_is_promised_and_the_options_count(city, tmp_path):
+    plain = tmp_path / "plain.parquet"
+    write(read(city), plain)
+    with showing("watch", plain, "--grid", 3, "--box", "0,0,12,12") as shown:
+        status = shown.json("/v1/status")
+        assert (status["grid"], status["box"]) == (3, [0, 0, 12, 12])
+        assert status["guarantee"].startswith("NOT KNOWN TO BE PRIVATE")
+        assert shown.refuses("/v1/receipts/latest") == 404
+    assert "no receipt calls synthetic" in shown.err
+
+
+def test_a_receipt_of_another_file_is_not_shown(city, synthetic, tmp_path):
+    other = tmp_path / "other.parquet"
+    write(read(city), other)
+    receipt_place(other).write_bytes(receipt_place(synthetic).read_bytes())
+    with showing("watch", other) as shown:
+        assert shown.refuses("/v1/receipts/latest") == 404
+        assert shown.json("/v1/status")["grid"] == 5
+    assert "belongs to another file" in shown.err
+
+
+def test_roads_and_settings_of_the_map_can_be_given(synthetic, tmp_path):
+    roads = tmp_path / "roads.geojson"
+    write_roads(city_roads(), roads)
+    with showing("watch", synthetic, "--roads", roads, "--set", "travellers=7") as shown:
+        info = shown.json("/v1/map")
+        assert (info["roads"], info["travellers"], info["coordinates"]) == (True, 7, "plain")
+        assert shown.json("/v1/map/roads")["type"] == "FeatureCollection"
+
+
+def test_what_is_reached_by_others_is_said_loudly(city, synthetic):
+    with showing("watch", city, synthetic, "--host", "0.0.0.0") as shown:  # noqa: S104
+        assert shown.get("/healthz")
+    assert shown.err.startswith("WARNING: THIS SHOWS REAL POSITIONS TO EVERYBODY")
+    assert shown.err.count("\n") == 1
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Files that are right in their own way, and files that are not."""
+    late = {**TWO_STREAMS, "t": [50, 51, 52, 51, 52]}
+    early = {**TWO_STREAMS, "t": [-9, -8, -7, -8, -7]}
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "rowless.csv").write_text("traj_id,t,x,y\n")
+    write_table(tmp_path / "bad.csv", TWO_STREAMS)
+    (tmp_path / "bad.csv.receipt.json").write_text('{"format_version": 1}')
+    for name, columns in (("now", TWO_STREAMS), ("late", late), ("early", early)):
+        write_table(tmp_path / f"{name}.csv", columns)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["missing.csv", "now.csv"], ["missing.csv does not exist"]),
+        (["empty.csv"], ["empty.csv is empty"]),
+        (["now.csv", "rowless.csv"], ["rowless.csv has no rows"]),
+        (["now.csv", "late.csv"], ["t 50..52", "shares no timestamp", "t 0..2"]),
+        (["early.csv"], ["t=-9", "from 0 on"]),
+        (["now.csv", "now.csv", "now.csv"], ["3 files"]),
+        ([], ["SYN", "retrasyn watch --help"]),
+        (["now.csv", "--grid", "65"], ["65", "1..64"]),
+        (["now.csv", "--box", "0,0,1"], ["0,0,1", "x0,y0,x1,y1"]),
+        (["now.csv", "--box", "7,7,8,8"], ["outside the box 7,7,8,8"]),
+        (["now.csv", "--roads", "none.geojson"], ["none.geojson"]),
+        (["now.csv", "--set", "speed=9"], ["speed", "travellers"]),
+        (["now.csv", "--set", "travellers=x"], ["travellers"]),
+        (["now.csv", "--host", "no.such.host.invalid"], ["no.such.host.invalid"]),
+        (["bad.csv"], ["bad.csv.receipt.json is not a receipt"]),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_in_one_line(files, monkeypatch, arguments, named):
+    monkeypatch.chdir(files)
+    # Who sees what may have been said before; what is wrong is one line.
+    outcome = run("watch", *arguments, "--port", 0)
+    lines = [line for line in outcome.err.splitlines() if not line.startswith("warning: ")]
+    assert (outcome.code, outcome.out, len(lines)) == (2, "", 1), outcome
+    assert lines[0].startswith("error: ")
+    assert all(name in lines[0] for name in named), lines[0]
+
+
+@pytest.mark.parametrize("arguments", [["watch", "now.csv"], ["demo", "--live"]])
+def test_a_port_in_use_is_refused_before_anything_is_read(files, monkeypatch, arguments):
+    monkeypatch.chdir(files)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        began = time.monotonic()
+        assert_one_line(run(*arguments, "--port", port), f"127.0.0.1:{port}", "--port")
+    assert time.monotonic() - began < PATIENCE
+
+
+@pytest.mark.parametrize("arguments", [["watch", "now.csv"], ["demo", "--live"]])
+def test_a_missing_extra_says_what_to_type(files, monkeypatch, arguments):
+    monkeypatch.chdir(files)
+    program = (
+        "import sys; sys.modules['granian'] = None\n"
+        f"from retrasyn.cli import main\nmain([*{arguments!r}, '--port', '0'])"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2
+    assert ended.stderr == 'error: granian is not installed: pip install "retrasyn[serve]"\n'
+
+
+def test_data_in_degrees_is_shown_in_degrees(tmp_path):
+    lisbon = tmp_path / "lisbon.geoparquet"
+    places = {"x": [-9.2, -9.1, -9.1, -9.0, -9.0], "y": [38.7, 38.7, 38.8, 38.7, 38.8]}
+    write(Trajectories.from_columns(**{**TWO_STREAMS, **places}, crs="EPSG:4326"), lisbon)
+    with showing("watch", lisbon, "--box", "-10,38,-8,40") as shown:
+        assert shown.json("/v1/map")["coordinates"] == "degrees"
+        assert shown.json("/v1/status")["box"] == list(Box(-10, 38, -8, 40))
+
+
+def test_the_live_demo_releases_into_the_map_while_it_is_watched():
+    with showing("demo", "--live", "--pace", 0.2) as shown:
+        with urllib.request.urlopen(f"{shown.url}/v1/feed", timeout=PATIENCE) as feed:  # noqa: S310
+            lines = iter(lambda: feed.readline().decode(), "")
+            heard = [
+                json.loads(line[6:])
+                for _, line in zip(range(30), lines, strict=False)
+                if line.startswith("data: ")
+            ]
+        assert len(heard) >= 5
+        assert [event["t"] for event in heard] == list(range(heard[0]["t"], heard[-1]["t"] + 1))
+        newest = heard[-1]["t"]
+        assert shown.json(f"/v1/releases/{newest}")["n_points"] == heard[-1]["n_points"]
+        errors = shown.json("/v1/real/errors")
+        assert len(errors["density_error"]) > newest
+        receipt = shown.json(f"/v1/receipts/{newest}")
+        assert (receipt["last_t"], receipt["within_guarantee"]) == (newest, True)
+        assert shown.json("/v1/map")["roads"] is True
+    assert (shown.process.returncode, shown.err) == (130, "")
+
+
+def test_the_live_demo_writes_nothing(tmp_path):
+    assert_refused(tmp_path, ["demo", "--live", "--out", tmp_path / "out"], "writes nothing")
+    assert_one_line(run("demo", "--live", "--pace", -1), "--pace")
