@@ -58,6 +58,10 @@ export class Maps implements Stage {
     this.main.fit();
   }
 
+  resize(): void {
+    for (const city of this.all) city.map.resize();
+  }
+
   legend(): Legend {
     return { max: this.counts.value, stops: this.palette.ramp, scale: "sqrt" };
   }
@@ -106,10 +110,8 @@ export class Maps implements Stage {
     const real = layers.real && info.mode === "simulation";
     this.realContainer.hidden = !real;
     if (real && !this.real) this.openReal();
-    for (const city of this.all) {
-      city.change({ show: layers });
-      city.map.resize();
-    }
+    for (const city of this.all) city.change({ show: layers });
+    this.resize();
   }
 
   private openReal(): void {
