@@ -15,6 +15,7 @@ import bench_device
 import bench_end_to_end
 import bench_import
 import bench_ingest
+import bench_map
 import bench_metrics
 import bench_oracles
 import bench_service
@@ -35,6 +36,7 @@ def main() -> int:
         bench_metrics,
         bench_oracles,
         bench_service,
+        bench_map,
     ):
         for line in bench.lines():
             bar = f"{'>=' if line.at_least else '<='} {line.bar:g}"

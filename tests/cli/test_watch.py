@@ -123,6 +123,7 @@ def test_synthetic_data_alone_has_no_real_view_and_needs_no_warning(synthetic):
         assert shown.refuses("/v1/real/frames/30") == shown.refuses("/v1/real/errors") == 404
         assert not [path for path in shown.json("/openapi.json")["paths"] if "real" in path]
         assert shown.json("/v1/releases/30")["t"] == 30
+        assert shown.json("/v1/map")["mode"] == "recording"
         shown.stop(signal.SIGTERM)
     assert (shown.process.returncode, shown.err) == (0, "")
 

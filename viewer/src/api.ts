@@ -28,7 +28,7 @@ export interface Status {
 }
 
 export interface MapInfo {
-  mode: "campaign" | "simulation";
+  mode: "campaign" | "simulation" | "recording";
   coordinates: "plain" | "degrees" | "mercator";
   style: string | null;
   roads: boolean;

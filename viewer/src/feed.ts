@@ -6,12 +6,18 @@
 import { api, type Release, type Status } from "./api.ts";
 import type { Store } from "./store.ts";
 
-export const MAX_RELEASES = 1000;
+const MAX_RELEASES = 1000; // that are remembered
 const LOOK_MS = 2500; // between looks at the status
 const HIDDEN_LOOK_MS = 15000; // while nobody looks at the page
 const PATIENCE_MS = 2000; // for an answer
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 5000;
+
+// In order, each once, the latest ones.
+export function mergeReleases(some: readonly Release[], more: readonly Release[]): Release[] {
+  const byTime = new Map([...some, ...more].map((release) => [release.t, release]));
+  return [...byTime.values()].sort((a, b) => a.t - b.t).slice(-MAX_RELEASES);
+}
 
 interface Heard {
   release(t: number): void;
@@ -21,6 +27,7 @@ interface Heard {
 export class Feed {
   private source: EventSource | null = null;
   private heardAt = 0;
+  private complete = -1; // all releases up to here are known
   private looking = false;
   private retry = FIRST_RETRY_MS;
 
@@ -32,6 +39,7 @@ export class Feed {
   start(): void {
     this.listen();
     this.schedule(LOOK_MS);
+    void this.look();
     document.addEventListener("visibilitychange", () => document.hidden || void this.look());
   }
 
@@ -48,7 +56,7 @@ export class Feed {
     const before = status.newest_release ?? -1;
     if (release.t <= before) return;
     this.store.set({
-      releases: [...this.store.now.releases, release].slice(-MAX_RELEASES),
+      releases: mergeReleases(this.store.now.releases, [release]),
       status: {
         ...status,
         newest_release: release.t,
@@ -57,6 +65,16 @@ export class Feed {
       },
     });
     this.heard.release(release.t);
+    if (release.t === this.complete + 1) this.complete = release.t;
+    else void this.look();
+  }
+
+  // Timestamps that were not heard of may be holes, or releases from before the feed was open.
+  private async fill(last: number): Promise<void> {
+    const first = Math.max(this.complete + 1, last - MAX_RELEASES + 1);
+    const releases = await api.releases(first, last);
+    this.complete = Math.max(this.complete, last);
+    this.store.set({ releases: mergeReleases(this.store.now.releases, releases) });
   }
 
   private schedule(delay: number): void {
@@ -88,15 +106,9 @@ export class Feed {
     if (status.manifest !== old.manifest) return location.reload(); // another campaign: nothing here is true any more
     const known = old.newest_release ?? -1;
     const newest = status.newest_release ?? -1;
-    const missed = newest > known ? await api.releases(Math.max(known + 1, newest - MAX_RELEASES + 1), newest) : [];
-    // Meanwhile the feed may have told some of them, and later ones.
-    const { releases, status: current } = this.store.now;
-    const last = releases.at(-1)?.t ?? -1;
-    this.store.set({
-      connection: "live",
-      status: (current.newest_release ?? -1) > newest ? current : status,
-      releases: [...releases, ...missed.filter(({ t }) => t > last)].slice(-MAX_RELEASES),
-    });
+    // The feed may have told of a release that is later than this status.
+    this.store.set(known > newest ? { connection: "live" } : { connection: "live", status });
+    if (newest > this.complete) await this.fill(newest);
     const back = connection === "stale";
     if (back || this.source?.readyState === EventSource.CLOSED) this.listen();
     if (back) this.heard.back();

@@ -2,7 +2,7 @@
 
 import { api, type MapInfo, type Status } from "./api.ts";
 import type { Controls } from "./controls.ts";
-import { Feed, MAX_RELEASES } from "./feed.ts";
+import { Feed } from "./feed.ts";
 import { FrameCache } from "./frames.ts";
 import { Maps } from "./map/index.ts";
 import { mountPanels } from "./panels/index.ts";
@@ -135,6 +135,7 @@ const tell = (word: string) => requestAnimationFrame(() => requestAnimationFrame
 store.watch(["frame"], ({ frame }) => tell(frame ? "drawn" : "empty"));
 void playback.goLive();
 mountPanels(store, controls);
+maps.resize(); // panels have taken their place
 feed.start();
 
 let real = showsReal();
@@ -143,11 +144,3 @@ store.watch(["layers"], () => {
   real = showsReal();
   void playback.refresh();
 });
-
-if (status.newest_release !== null) {
-  const newest = status.newest_release;
-  const first = Math.max(newest - MAX_RELEASES + 1, 0);
-  const releases = await api.releases(first, newest);
-  const known = store.now.releases;
-  store.set({ releases: [...releases.filter(({ t }) => t < (known[0]?.t ?? Infinity)), ...known].slice(-MAX_RELEASES) });
-}

@@ -1,7 +1,11 @@
-"""The status page in a browser: it refreshes, it fits, it asks nobody but its own server."""
+"""The status page in a browser: it refreshes, it fits, it asks nobody but its own server.
+
+It is what an installation shows that was made without the live map.
+"""
 
 import pytest
 
+from retrasyn.service.web import viewer
 from service.web.living import living
 
 BEYOND = """() => [...document.querySelectorAll("body *")]
@@ -11,11 +15,13 @@ BEYOND = """() => [...document.querySelectorAll("body *")]
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
-    """A campaign whose name is a program."""
-    folder = tmp_path_factory.mktemp("page") / "folder"
-    with living(folder, name="<script>document.title='hit'</script>") as one:
-        one.open_round(0)
-        yield one
+    """A campaign whose name is a program, shown without the live map."""
+    folder = tmp_path_factory.mktemp("page")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(viewer, "BUILT", folder / "not built")
+        with living(folder / "folder", name="<script>document.title='hit'</script>") as one:
+            one.open_round(0)
+            yield one
 
 
 @pytest.fixture
@@ -42,6 +48,7 @@ def test_the_page_asks_its_own_server_only_and_nothing_is_blocked(visit, hostile
     assert page.title() != "hit"
     assert page.locator("[data-name=round]").inner_text() == "0"
     assert page.locator("#invitation").is_hidden()
+    assert "make viewer" in page.locator("main").inner_text()
     assert page.evaluate(BEYOND) == []
     foreign = [url for url in page.asked if not url.startswith(f"{hostile.server.url}/")]
     assert not foreign

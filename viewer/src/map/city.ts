@@ -8,10 +8,9 @@ import { Map, setWorkerCount, setWorkerUrl } from "./library.ts";
 import { Overlay } from "./overlay.ts";
 import { DARK, LIGHT, type Palette } from "./palette.ts";
 import type { Scene } from "./scene.ts";
-import { addRoads, plainStyle } from "./style.ts";
+import { plainStyle } from "./style.ts";
 
 const OVER_BASE = 0.72; // how opaque cells are on a base map, which has to show through
-const OVER_ROADS = 0.85;
 const MARGIN = 14; // CSS pixels around the box
 const CARDS = { left: 176, right: 66, top: 16, bottom: 16 }; // what lies on a wide map at its sides
 const CLOSER = 7; // zoom levels beyond the whole box
@@ -23,10 +22,6 @@ export class CityMap {
   readonly map: MapLibreMap;
   readonly overlay: Overlay;
   readonly scene: Scene;
-  private roads: GeoJSON.Feature | null = null;
-  private roadsShown = true;
-  private styled = false; // layers may be added
-  private readonly based: boolean; // on a configured base map
   private fitted = true; // nobody has moved the camera since it was fitted
 
   constructor(
@@ -36,19 +31,19 @@ export class CityMap {
     info: MapInfo,
     dark: boolean,
   ) {
-    this.based = info.style !== null;
     this.scene = {
       projection,
       side,
       palette: dark ? DARK : LIGHT,
-      opacity: this.based ? OVER_BASE : 1,
+      opacity: info.style ? OVER_BASE : 1,
       from: null,
       to: null,
       pair: 0,
       progress: 1,
       maxCount: 1,
       maxFlow: 1,
-      show: { density: true, flows: true, travellers: true },
+      show: { density: true, flows: true, travellers: true, roads: true },
+      roads: null,
       hovered: null,
       selected: null,
       area: null,
@@ -73,10 +68,6 @@ export class CityMap {
     this.map.setMinZoom(this.map.getZoom() - 2);
     this.map.setMaxZoom(Math.min(this.map.getZoom() + CLOSER, 22));
     this.overlay = new Overlay(this.map, this.scene);
-    this.map.on("style.load", () => {
-      this.styled = true;
-      this.addRoads();
-    });
     this.map.on("movestart", ({ originalEvent }: { originalEvent?: unknown }) => {
       if (originalEvent) this.fitted = false;
     });
@@ -97,18 +88,6 @@ export class CityMap {
   paint(palette: Palette): void {
     this.change({ palette });
     if (this.map.getLayer("ground")) this.map.setPaintProperty("ground", "background-color", palette.ground);
-    if (this.map.getLayer("roads")) this.map.setPaintProperty("roads", "line-color", palette.road);
-  }
-
-  setRoads(roads: GeoJSON.Feature): void {
-    this.roads = roads;
-    this.addRoads();
-  }
-
-  showRoads(shown: boolean): void {
-    this.roadsShown = shown;
-    if (!this.based) this.change({ opacity: this.roads && shown ? OVER_ROADS : 1 });
-    if (this.map.getLayer("roads")) this.map.setLayoutProperty("roads", "visibility", shown ? "visible" : "none");
   }
 
   zoom(by: 1 | -1): void {
@@ -143,11 +122,5 @@ export class CityMap {
     const wide = (clientWidth - CARDS.left - CARDS.right) / this.projection.width;
     const high = (clientHeight - CARDS.top - CARDS.bottom) / this.projection.height;
     return wide >= high ? CARDS : Math.min(MARGIN, 0.03 * clientWidth);
-  }
-
-  private addRoads(): void {
-    if (!this.styled || !this.roads || this.map.getLayer("roads")) return;
-    addRoads(this.map, this.roads, this.scene.palette);
-    this.showRoads(this.roadsShown);
   }
 }

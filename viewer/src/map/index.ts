@@ -10,9 +10,9 @@ import type { Store } from "../store.ts";
 import { largestFlow } from "./arrows.ts";
 import { CityMap } from "./city.ts";
 import { followKeys } from "./keyboard.ts";
-import { DARK, LIGHT, shownRamp } from "./palette.ts";
+import { DARK, LIGHT } from "./palette.ts";
 import { followPointer } from "./pointer.ts";
-import { projectRoads } from "./style.ts";
+import { segments } from "./roads.ts";
 
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 
@@ -23,7 +23,7 @@ export class Maps implements Stage {
   private readonly counts = new StableMaximum();
   private readonly flows = new StableMaximum();
   private readonly legendListeners: ((legend: Legend) => void)[] = [];
-  private roads: GeoJSON.Feature | null = null;
+  private roads: Float32Array | null = null;
   private moments: [Moment, Moment] | null = null;
 
   constructor(
@@ -58,8 +58,12 @@ export class Maps implements Stage {
     this.main.fit();
   }
 
+  resize(): void {
+    for (const city of this.all) city.map.resize();
+  }
+
   legend(): Legend {
-    return { max: this.counts.value, stops: shownRamp(this.palette, this.main.scene.opacity), scale: "sqrt" };
+    return { max: this.counts.value, stops: this.palette.ramp, scale: "sqrt" };
   }
 
   watchLegend(call: (legend: Legend) => void): void {
@@ -85,8 +89,7 @@ export class Maps implements Stage {
     const city = new CityMap(container, this.projection, status.grid, info, this.dark);
     followPointer(city, this.store);
     followKeys(city, this.store);
-    if (this.roads) city.setRoads(this.roads);
-    city.change({ maxCount: this.counts.value, maxFlow: this.flows.value });
+    city.change({ roads: this.roads, maxCount: this.counts.value, maxFlow: this.flows.value });
     return city;
   }
 
@@ -107,12 +110,8 @@ export class Maps implements Stage {
     const real = layers.real && info.mode === "simulation";
     this.realContainer.hidden = !real;
     if (real && !this.real) this.openReal();
-    for (const city of this.all) {
-      city.change({ show: { density: layers.density, flows: layers.flows, travellers: layers.travellers } });
-      city.showRoads(layers.roads);
-      city.map.resize();
-    }
-    this.tellLegend();
+    for (const city of this.all) city.change({ show: layers });
+    this.resize();
   }
 
   private openReal(): void {
@@ -137,8 +136,7 @@ export class Maps implements Stage {
   }
 
   private async loadRoads(): Promise<void> {
-    this.roads = projectRoads(await api.roads(), this.projection);
-    for (const city of this.all) city.setRoads(this.roads);
-    this.tellLegend();
+    this.roads = segments(await api.roads(), this.projection);
+    for (const city of this.all) city.change({ roads: this.roads });
   }
 }

@@ -10,6 +10,7 @@ import { Density } from "./density.ts";
 import type { GL, View } from "./gl.ts";
 import { Grid } from "./grid.ts";
 import { Marks } from "./marks.ts";
+import { Roads } from "./roads.ts";
 import type { Scene } from "./scene.ts";
 import { Travellers } from "./travellers.ts";
 
@@ -67,7 +68,7 @@ export class Overlay {
   private build(): void {
     const { gl, scene } = this;
     this.travellers = new Travellers(gl);
-    this.parts = [new Density(gl, scene), new Grid(gl, scene), this.travellers, new Arrows(gl, scene), new Marks(gl)];
+    this.parts = [new Density(gl, scene), new Grid(gl, scene), new Roads(gl), this.travellers, new Arrows(gl, scene), new Marks(gl)];
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     this.change();

@@ -5,7 +5,7 @@ export type Colour = readonly [red: number, green: number, blue: number, alpha: 
 
 export interface Palette {
   ground: string; // around and under everything
-  road: string;
+  road: Colour;
   ramp: string[]; // from one traveller to the maximum
   grid: Colour;
   edge: Colour; // of the box
@@ -30,7 +30,7 @@ export const RAMP_STOPS = 8;
 
 export const DARK: Palette = {
   ground: "#0b0f17",
-  road: "#2c364a",
+  road: rgba("#b9c7e6", 0.2),
   ramp: ["#1a1f3d", "#2c2f6b", "#33508b", "#2d708e", "#20908d", "#2fb47c", "#8bd646", "#fde725"],
   grid: rgba("#8ea3c8", 0.1),
   edge: rgba("#8ea3c8", 0.45),
@@ -43,22 +43,13 @@ export const DARK: Palette = {
 
 export const LIGHT: Palette = {
   ground: "#f6f7f9",
-  road: "#c3cad6",
-  ramp: ["#e6eff5", "#c9dfec", "#a3cbe0", "#74b0d0", "#458fbb", "#24699f", "#134a80", "#0a2a55"],
+  road: rgba("#1c2b45", 0.2),
+  ramp: ["#e9f1f7", "#d3e4f0", "#b3d2e7", "#8bbad9", "#5f9dc8", "#3a7db2", "#1f5c95", "#0b3768"],
   grid: rgba("#43526b", 0.12),
   edge: rgba("#43526b", 0.5),
-  traveller: rgba("#d9480f", 0.92),
+  traveller: rgba("#ea580c", 0.95),
   halo: rgba("#ffffff", 0.6),
   arrow: rgba("#c2255c"),
   mark: rgba("#111827"),
   markHalo: rgba("#ffffff", 0.9),
 };
-
-// The ramp as it looks through, on the ground.
-export function shownRamp({ ramp, ground }: Palette, opacity: number): string[] {
-  const below = rgb(ground);
-  return ramp.map((stop) => {
-    const mixed = rgb(stop).map((part, which) => Math.round(255 * (part * opacity + below[which]! * (1 - opacity))));
-    return `rgb(${mixed.join(" ")})`;
-  });
-}

@@ -17,7 +17,8 @@ export interface Scene {
   progress: number; // 0 at from, 1 at to
   maxCount: number;
   maxFlow: number;
-  show: { density: boolean; flows: boolean; travellers: boolean };
+  show: { density: boolean; flows: boolean; travellers: boolean; roads: boolean };
+  roads: Float32Array | null; // pieces, [n * 4]: start and end on the sheet
   hovered: Rectangle | null;
   selected: Rectangle | null;
   area: Rectangle | null;

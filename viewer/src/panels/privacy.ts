@@ -33,7 +33,11 @@ export function mountPrivacy(store: Store, tabs: Tabs): void {
     (error) => {
       if (error?.status === 404) newest = null;
       tellTrouble("privacy-trouble", error, speak(store.now));
-      if (error?.status === 404) write("privacy-trouble", speak(store.now).say("noReceipt"));
+      if (error?.status === 404) {
+        // With releases there will never be one: a recorded file has no receipt, and the promise says so.
+        show("privacy-trouble", store.now.status.newest_release === null);
+        write("privacy-trouble", speak(store.now).say("noReceipt"));
+      }
     },
     PAUSE,
   );
@@ -57,6 +61,9 @@ function showAccount(state: State, account: Account | null): void {
   write("promise-text", sentence);
   byId("promise-text").lang = language;
   write("meaning", speech.say("meaningText", { ...values, factor: speech.number(Math.exp(status.epsilon), 1) }));
+  // What is not promised has no meaning; what nobody states, 0 in the status, is not shown as a figure.
+  for (const part of ["meaning-head", "meaning"]) show(part, !broken);
+  show("promise-facts", status.epsilon > 0);
   write("epsilon", values.epsilon);
   write("window", values.window);
   write("window-name", speech.say("window", values));

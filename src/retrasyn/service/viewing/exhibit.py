@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from retrasyn.service.feed import Feed
 from retrasyn.service.viewing.source import Source
@@ -15,6 +15,7 @@ class Exhibit:
     """What the routes of the page work with; a campaign has no `real`, and must not."""
 
     source: Source
+    kind: Literal["campaign", "recording"] = "campaign"  # recording: there is nobody to report
     status: Callable[[], dict[str, Any]]  # what /v1/status says
     feed: Feed
     feed_clients: int = 100  # readers of the feed at once

@@ -52,6 +52,7 @@ class LiveSimulation:
         """Put together what the page shows, the real data beside it."""
         return Exhibit(
             source=self.source,
+            kind="recording",
             status=self.status,
             feed=self.feed,
             real=InMemory.of_recording(real, self.source.grid),

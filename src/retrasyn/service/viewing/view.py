@@ -21,7 +21,7 @@ class View:
     """
 
     source: Source
-    _placed: Recent[Placed] = field(default_factory=lambda: Recent(64 * _MIB, lambda p: p.n_bytes))
+    _placed: Recent[Placed] = field(default_factory=lambda: Recent(16 * _MIB, lambda p: p.n_bytes))
     _flows: Recent[Flows] = field(default_factory=lambda: Recent(32 * _MIB, lambda f: f.nbytes))
     _frames: Recent[bytes] = field(default_factory=lambda: Recent(32 * _MIB, len))
 

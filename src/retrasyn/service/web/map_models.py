@@ -10,12 +10,14 @@ from retrasyn.service.map_settings import Coordinates
 from retrasyn.service.viewing import histories
 from retrasyn.service.web.models import Exact
 
+Mode = Literal["campaign", "recording", "simulation"]
+
 
 class MapDescription(Exact):
     """What a page has to know before it draws."""
 
-    mode: Literal["campaign", "simulation"] = Field(
-        description="simulation: the real data is shown as well."
+    mode: Mode = Field(
+        description="simulation: the real data is shown as well; recording: nobody reports to it."
     )
     coordinates: Coordinates = Field(description="What the box is measured in.")
     style: str | None = Field(description="Address of the base map's style; null: there is none.")

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from retrasyn.service.basemap.basemap import BaseMap
 from retrasyn.service.web.documented import answers, problems
 from retrasyn.service.web.kept import UNCHANGED, Kept, takes_gzip
-from retrasyn.service.web.map_models import MapDescription
+from retrasyn.service.web.map_models import MapDescription, Mode
 from retrasyn.service.web.problems import Problem
 from retrasyn.service.web.replies import BINARY, JSON
 
@@ -29,7 +29,7 @@ _STYLE: dict[str, Any] = {
 }
 
 
-def routes(base_map: BaseMap, mode: Literal["campaign", "simulation"]) -> APIRouter:
+def routes(base_map: BaseMap, mode: Mode) -> APIRouter:
     """Return the routes."""
     router = APIRouter(prefix="/v1/map", tags=["map"])
     described = MapDescription(
