@@ -19,6 +19,9 @@ settings.register_profile("long", parent=settings.get_profile("default"), max_ex
 # A runner in the background may have been told to ignore Ctrl-C; the tests send it on purpose.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Maps are drawn by WebGL, and no machine of ours has a graphics card.
+_CHROMIUM = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
@@ -30,7 +33,7 @@ def browser():
     chromium = components.need("chromium", package="chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=str(chromium), args=["--no-sandbox"], headless=True
+            executable_path=str(chromium), args=[*_CHROMIUM], headless=True
         )
         yield browser
         browser.close()
