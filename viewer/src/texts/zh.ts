@@ -102,7 +102,7 @@ export const zh: Words = {
   meaningText:
     "设备在发送任何内容之前都会加入噪声，因此无需把真相托付给任何人。无论从一个人关于连续 {window} 个{unit}的报告中得知什么，对其所在地点的任何猜测的胜算最多改变 {factor} 倍。地图上的出行者由这些报告合成，没有一个是真人。",
   epsilon: "Epsilon (ε)",
-  window: "窗口（{unit}数）",
+  window: "窗口（{unit}）",
   worstWindow: "迄今最差的窗口",
   worst: "{spent} / {epsilon}",
   unbounded: "无上限",
