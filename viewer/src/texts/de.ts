@@ -79,6 +79,7 @@ export const de: Words = {
   destinations: "Gehen nach",
   origins: "Kommen von",
   noMoves: "Keine Bewegungen",
+  sumsNote: "Bewegungen zu und von Nachbarzellen, summiert über die Zeit in den Diagrammen.",
   clear: "Aufheben",
 
   areaHint: "Ziehen Sie einen Rahmen auf der Karte oder geben Sie seine Grenzen ein, um die synthetischen Reisenden darin zu zählen.",

@@ -77,6 +77,7 @@ export const en = {
   destinations: "Going to",
   origins: "Coming from",
   noMoves: "No moves",
+  sumsNote: "Moves to and from neighbouring cells, summed over the time in the charts.",
   clear: "Clear",
 
   areaHint: "Draw a box on the map, or type its edges, to count the synthetic travellers in it.",

@@ -79,6 +79,7 @@ export const zh: Words = {
   destinations: "去往",
   origins: "来自",
   noMoves: "没有移动",
+  sumsNote: "与相邻格子之间的移动，按图表中的时间累计。",
   clear: "清除",
 
   areaHint: "在地图上画一个方框，或输入其边界，统计其中的合成出行者。",
