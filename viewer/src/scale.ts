@@ -1,7 +1,7 @@
 // A maximum that colours can be read against: round, and so slow to fall that colours do not flicker.
 
 const STEPS = [1, 1.5, 2, 3, 4, 5, 6, 8, 10];
-const PATIENCE = 30; // frames in a row that need less before it falls
+const PATIENCE = 15; // frames in a row that need less before it falls
 
 export function roundUp(value: number): number {
   if (value <= 1) return 1;

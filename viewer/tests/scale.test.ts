@@ -10,7 +10,7 @@ test("a maximum rises at once and falls only after many smaller frames", () => {
   const maximum = new StableMaximum();
   assert.ok(maximum.see(90));
   assert.equal(maximum.value, 100);
-  for (let frame = 0; frame < 29; frame++) assert.ok(!maximum.see(20));
+  for (let frame = 0; frame < 14; frame++) assert.ok(!maximum.see(20));
   assert.ok(maximum.see(20));
   assert.equal(maximum.value, 20);
 });

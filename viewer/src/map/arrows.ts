@@ -15,11 +15,11 @@ flat out float v_alpha;
 void main() {
   vec2 flow = mix(a_flow.xy, a_flow.zw, u_progress);
   float share = min(length(flow) / u_max, 1.0);
-  if (share < 0.05) { gl_Position = vec4(2.0, 2.0, 0.0, 1.0); return; }
+  if (share < 0.03) { gl_Position = vec4(2.0, 2.0, 0.0, 1.0); return; }
   float cell = min(u_cell.x, u_cell.y);
   float strength = sqrt(share);
   v_size = vec2(0.46 * cell * (0.3 + 0.7 * strength), clamp(0.03 * cell * (0.5 + strength), 0.7, 6.0));
-  v_alpha = smoothstep(0.05, 0.12, share) * (0.7 + 0.3 * strength);
+  v_alpha = smoothstep(0.03, 0.1, share) * (0.7 + 0.3 * strength);
   vec2 along = normalize(flow);
   v_at = corner() * (vec2(v_size.x, 4.5 * v_size.y) + 3.0);
   vec2 across = vec2(-along.y, along.x);

@@ -10,13 +10,13 @@ in vec2 a_before;
 in vec2 a_from;
 in vec2 a_to;
 in vec2 a_seen;
-uniform float u_progress, u_radius;
+uniform float u_progress, u_radius, u_alpha;
 const float TAIL = 0.6;
 out vec2 v_at;
 flat out float v_length;
 flat out float v_alpha;
 void main() {
-  v_alpha = mix(a_seen.x, a_seen.y, u_progress);
+  v_alpha = mix(a_seen.x, a_seen.y, u_progress) * u_alpha;
   float past = u_progress - TAIL;
   vec2 head = pixel(mix(a_from, a_to, u_progress));
   vec2 tail = pixel(past < 0.0 ? mix(a_before, a_from, 1.0 + past) : mix(a_from, a_to, past));
@@ -44,6 +44,8 @@ void main() {
   float ring = clamp(1.0 - dot / 1.5, 0.0, 1.0) * (1.0 - body);
   color = (u_color * body + u_halo * ring) * v_alpha;
 }`;
+
+const UNDER_ARROWS = 0.5; // so faint that arrows can be read above them
 
 function place(merged: Merged, projection: Projection): Float32Array {
   const values = merged.values.slice();
@@ -86,6 +88,7 @@ export class Travellers {
     this.program.use(view, {
       u_progress: scene.progress,
       u_radius: Math.min(Math.max(room / 460, 1.15), 5),
+      u_alpha: scene.show.flows ? UNDER_ARROWS : 1,
       u_color: premultiplied(palette.traveller),
       u_halo: premultiplied(palette.halo),
     });

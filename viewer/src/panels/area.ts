@@ -11,7 +11,7 @@ import { Query, stretch, tellTrouble } from "./query.ts";
 import type { Tabs } from "./tabs.ts";
 
 const FIELDS = ["x0", "y0", "x1", "y1"] as const; // in the order of a box
-const PAUSE = 1000; // milliseconds between two questions while time goes on
+const PAUSE = 1000; // milliseconds between an answer and the next question, while time goes on
 
 // A comma is a decimal point to many.
 export function readBox(texts: readonly string[]): Box | null {

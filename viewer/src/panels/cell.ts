@@ -11,7 +11,7 @@ import { Query, stretch, tellTrouble } from "./query.ts";
 import { Ranking } from "./ranking.ts";
 import type { Tabs } from "./tabs.ts";
 
-const PAUSE = 1000; // milliseconds between two questions while time goes on
+const PAUSE = 1000; // milliseconds between an answer and the next question, while time goes on
 
 export function mountCell(store: Store, controls: Controls, tabs: Tabs): void {
   const chart = mountChart({ id: "cell-chart", title: "overTime", digits: 0 }, store, controls);

@@ -10,7 +10,7 @@ import { write, writeFigure } from "./page.ts";
 import { Query, stretch, tellTrouble } from "./query.ts";
 import type { Tabs } from "./tabs.ts";
 
-const PAUSE = 1000; // milliseconds between two questions while time goes on
+const PAUSE = 1000; // milliseconds between an answer and the next question, while time goes on
 const DIGITS = 4;
 
 export function mountErrors(store: Store, controls: Controls, tabs: Tabs): void {

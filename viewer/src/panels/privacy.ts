@@ -52,7 +52,12 @@ export function mountPrivacy(store: Store, tabs: Tabs): void {
 function showAccount(state: State, account: Account | null): void {
   const { status, frame } = state;
   const speech = speak(state);
-  const values = { epsilon: speech.number(status.epsilon, 3), window: speech.number(status.window), unit: unitOf(status, speech) };
+  const values = {
+    epsilon: speech.number(status.epsilon, 3),
+    window: speech.number(status.window),
+    unit: unitOf(status, speech),
+    whose: protectedOne(status, speech),
+  };
   const broken = account ? !account.private || !account.within_guarantee : status.guarantee.startsWith("NOT");
   const head = !broken ? "promiseKept" : account?.private ? "promiseExceeded" : "promiseBroken";
   byId("promise").classList.toggle("broken", broken);
@@ -72,7 +77,9 @@ function showAccount(state: State, account: Account | null): void {
   if (account) showSpent(account, status, speech);
 }
 
-function showSpent(account: Account, { epsilon }: Status, speech: Speech): void {
+function showSpent(account: Account, status: Status, speech: Speech): void {
+  const { epsilon } = status;
+  const whose = protectedOne(status, speech);
   const { epsilon: spent, timestamps } = account.worst_window.declared;
   const bounded = (value: number | null) => (value === null ? speech.say("unbounded") : speech.number(value, 3));
   const text = speech.say("worst", { spent: bounded(spent), epsilon: speech.number(epsilon, 3) });
@@ -82,9 +89,9 @@ function showSpent(account: Account, { epsilon }: Status, speech: Speech): void 
   meter.setAttribute("aria-valuenow", String(Math.min(spent ?? epsilon, epsilon)));
   meter.setAttribute("aria-valuetext", text);
   (meter.firstElementChild as HTMLElement).style.width = `${Math.min((spent ?? epsilon) / epsilon, 1) * 100}%`;
-  write("worst-note", speech.say("worstNote", { n: speech.number(timestamps) }));
+  write("worst-note", speech.say("worstNote", { whose, n: speech.number(timestamps) }));
   const { lifetime } = account;
-  write("lifetime", speech.say("lifetime", { n: speech.number(lifetime.timestamps), epsilon: bounded(lifetime.epsilon) }));
+  write("lifetime", speech.say("lifetime", { whose, n: speech.number(lifetime.timestamps), epsilon: bounded(lifetime.epsilon) }));
   byId("not-protected").replaceChildren(
     ...account.not_protected.map((line) => {
       const translated = speech.statements?.notProtected[line];
@@ -97,9 +104,15 @@ function showSpent(account: Account, { epsilon }: Status, speech: Speech): void 
 
 const unitOf = (status: Status, speech: Speech) => speech.say(status.unit === "transition" ? "transitions" : "positions");
 
+// Who is promised something; where the data names no users, it is a stream.
+const whoIs = (status: Status) => /^For one (person|stream) /.exec(status.guarantee)?.[1] as "person" | "stream" | undefined;
+
+const protectedOne = (status: Status, speech: Speech) =>
+  speech.say(whoIs(status) === "stream" ? "oneStream" : "onePerson");
+
 // The guarantee and the language it is in: the server's own words, or ours if we know what it says.
 export function stateGuarantee(status: Status, speech: Speech): [string, string] {
-  const whose = /^For one (person|stream) /.exec(status.guarantee)?.[1] as "person" | "stream" | undefined;
+  const whose = whoIs(status);
   const { statements } = speech;
   if (!statements || !whose) return [status.guarantee, "en"];
   const sentence = fill(statements.guarantee, {

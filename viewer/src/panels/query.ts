@@ -19,13 +19,13 @@ export function stretch(status: Status, t: number): Span | null {
 export class Query<Answer> {
   private running: AbortController | null = null;
   private timer: ReturnType<typeof setTimeout> | null = null;
-  private asked = 0;
+  private done = 0;
 
   constructor(
     private readonly ask: (signal: AbortSignal) => Promise<Answer>,
     private readonly take: (answer: Answer) => void,
     private readonly fail: (error: Refused | null) => void,
-    private readonly pause = 0, // milliseconds between two questions that nobody waits for
+    private readonly pause = 0, // milliseconds from an answer to a question that nobody waits for
   ) {}
 
   stop(): void {
@@ -43,7 +43,12 @@ export class Query<Answer> {
   // As soon as the pause allows, unless that is already planned.
   refresh(): void {
     if (this.timer || this.running) return;
-    this.later(Math.max(0, this.asked + this.pause - Date.now()));
+    this.later(Math.max(0, this.done + this.pause - Date.now()));
+  }
+
+  private finish(): void {
+    this.running = null;
+    this.done = Date.now();
   }
 
   private later(milliseconds: number): void {
@@ -55,16 +60,15 @@ export class Query<Answer> {
 
   private async run(): Promise<void> {
     const running = (this.running = new AbortController());
-    this.asked = Date.now();
     try {
       const answer = await this.ask(running.signal);
       if (running.signal.aborted) return;
-      this.running = null;
+      this.finish();
       this.fail(null);
       this.take(answer);
     } catch (error) {
       if (running.signal.aborted) return;
-      this.running = null;
+      this.finish();
       if (!(error instanceof Refused)) throw error;
       this.fail(error);
       if (![400, 404, 422].includes(error.status)) this.later(AGAIN);
