@@ -138,6 +138,25 @@ def test_what_cannot_be_served_is_refused_in_one_line(tmp_path, monkeypatch, arg
     assert_one_line(run("serve", "--folder", tmp_path / "service", "--quiet", *arguments), named)
 
 
+@pytest.mark.parametrize(
+    ("setting", "named"),
+    [
+        ("map.tiles=none.pmtiles", "none.pmtiles"),
+        ("map.roads=none.geojson", "none.geojson"),
+        ("map.style=none.json", "none.json"),
+        ("map.hosts=example.org", "https://tiles.example.org"),
+        ("map.travellers=10001", "travellers"),
+    ],
+)
+def test_a_base_map_that_is_none_is_refused_in_one_line_before_anything_is_made(
+    tmp_path, monkeypatch, setting, named
+):
+    monkeypatch.chdir(tmp_path)
+    outcome = run("serve", "--folder", tmp_path / "service", "--port", 0, "--set", setting)
+    assert_one_line(outcome, named)
+    assert not (tmp_path / "service").exists()
+
+
 @pytest.mark.parametrize("text", ["[campaign", "[campaign]\nwindow = 'x'\n", "[nonsense]\na = 1\n"])
 def test_a_configuration_that_is_none_is_refused_in_one_line(tmp_path, text):
     config = tmp_path / "curator.toml"

@@ -10,6 +10,7 @@ import pytest
 
 from retrasyn.data import Trajectories, read, write
 from retrasyn.data.clock import Clock
+from retrasyn.data.reading_files import read_columns
 from retrasyn.errors import InputError
 
 COLUMNS = {
@@ -383,3 +384,17 @@ def test_our_own_geojson_with_real_times_comes_back_by_them(tmp_path):
 
     assert back.t.tolist() == real.t.tolist()
     assert back.x.tolist() == real.x.tolist()
+
+
+def test_single_columns_of_a_checked_file_are_read_as_they_are(tmp_path):
+    path = tmp_path / "few.parquet"
+    write(Trajectories.from_columns(traj_id=[1, 2], t=[3, 3], x=[0.5, 1.5], y=[2, 4]), path)
+    ids, y = read_columns(path, ("traj_id", "y"))
+    assert (ids.tolist(), y.tolist()) == ([1, 2], [2.0, 4.0])
+    with pytest.raises(InputError):
+        read_columns(path, ("none",))
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(InputError):
+        read_columns(path, ("x",))
+    with pytest.raises(InputError):
+        read_columns(tmp_path / "none.parquet", ("x",))

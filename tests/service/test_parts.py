@@ -199,6 +199,20 @@ def test_releases_are_found_by_time_and_what_is_not_there_is_none(tmp_path):
         order = np.argsort(points.traj_id[rows])
         assert points.traj_id[rows][order].tolist() == alone.traj_id.tolist()
         assert points.x[rows][order].tolist() == alone.x.tolist()
+        at = releases.points_at(t)
+        assert at.ids.tolist() == alone.traj_id.tolist()
+        assert [part.tolist() for part in releases.places_at(t)] == [at.x.tolist(), at.y.tolist()]
+        cells = releases.grid.cells_of(at.x, at.y)
+        assert np.bincount(cells, minlength=9).tolist() == releases.summary(t)["cells"]
+    assert (releases.oldest, releases.newest, releases.has(4), releases.has(5)) == (
+        0,
+        4,
+        True,
+        False,
+    )
+    assert releases.points_at(9) is releases.places_at(9) is None
+    releases.path(4).write_bytes(b"PAR1 cut short")
+    assert releases.points_at(4) is releases.places_at(4) is None
     again = Releases.open(releases.folder, releases.campaign)
     assert again.timestamps == releases.timestamps
     assert again.summary(2) == releases.summary(2)

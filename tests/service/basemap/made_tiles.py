@@ -7,13 +7,14 @@ from pmtiles.writer import write
 
 PICTURE = b"\x89PNG made up"
 SHAPES = gzip.compress(b"made up shapes", mtime=0)
+OTHER_SHAPES = gzip.compress(b"other shapes", mtime=0)
 LAYERS = ["earth", "landuse", "water", "waterway", "buildings", "boundaries", "roads", "places"]
 
 
 def made(path, *, kind=TileType.PNG, zipped=False, tiles=None, layers=LAYERS, compression=None):
     """Write a file with tiles at some places."""
-    body = SHAPES if zipped else PICTURE
-    tiles = {(0, 0, 0): body, (1, 0, 0): body, (1, 1, 1): body[::-1]} if tiles is None else tiles
+    body, other = (SHAPES, OTHER_SHAPES) if zipped else (PICTURE, PICTURE[::-1])
+    tiles = {(0, 0, 0): body, (1, 0, 0): body, (1, 1, 1): other} if tiles is None else tiles
     with write(str(path)) as writer:
         for place in sorted(tiles, key=lambda place: zxy_to_tileid(*place)):
             writer.write_tile(zxy_to_tileid(*place), tiles[place])

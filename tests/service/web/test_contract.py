@@ -1,5 +1,6 @@
 """Schemathesis against the OpenAPI document of the live server: no 5xx, no undocumented answer."""
 
+import json
 import os
 import re
 import subprocess
@@ -8,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from service.basemap.made_tiles import made_vector
+from service.viewing.recording import crowd
 from service.web.living import living
+from service.web.showing import shown
 
 CHECKS = (
     "not_a_server_error",
@@ -33,9 +37,20 @@ def served(tmp_path_factory):
         yield live
 
 
-def examine(live, folder, n_examples):
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory):
+    """A recording with the real data beside it, tiles and roads under it."""
+    folder, box = tmp_path_factory.mktemp("watched"), (116.15, 39.75, 116.60, 40.10)
+    line = {"type": "LineString", "coordinates": [[116.2, 39.8], [116.5, 40.0]]}
+    (folder / "roads.geojson").write_text(json.dumps(line))
+    synthetic, real = (crowd(seed, [0, 1, 2, 4], box=box) for seed in (1, 2))
+    tiles = made_vector(folder / "city.pmtiles")
+    with shown(synthetic, real, tiles=tiles, roads=folder / "roads.geojson") as one:
+        yield one
+
+
+def examine(live, folder, n_examples, token):
     """Run the program and return its exit code and what it said."""
-    token = live.service.operator_token
     done = subprocess.run(
         [
             str(Path(sys.executable).with_name("schemathesis")),
@@ -68,20 +83,35 @@ def examine(live, folder, n_examples):
     return done.returncode, done.stdout + done.stderr
 
 
-def check(live, folder, n_examples):
-    code, said = examine(live, folder, n_examples)
+def check(live, folder, n_examples, token):
+    code, said = examine(live, folder, n_examples, token)
     assert code == 0, said[-6000:]
     tested = re.search(r"Tested:\s+(\d+)", said)
     assert tested, said[-3000:]
     described = live.ask("GET", "/openapi.json").json()["paths"]
     assert int(tested[1]) == sum(len(methods) for methods in described.values()) - 1
-    assert live.ask("GET", "/readyz").status == 200
+    assert live.ask("GET", "/healthz").status == 200
 
 
 def test_a_few_examples_of_every_operation_are_answered_as_documented(served, tmp_path):
-    check(served, tmp_path, 5)
+    check(served, tmp_path, 5, served.service.operator_token)
+    assert served.ask("GET", "/readyz").status == 200
+
+
+def test_a_few_examples_of_every_operation_of_a_recording_are_answered_as_documented(
+    watched, tmp_path
+):
+    check(watched, tmp_path, 5, "none")
 
 
 @pytest.mark.long
 def test_many_examples_of_every_operation_are_answered_as_documented(served, tmp_path):
-    check(served, tmp_path, 150)
+    check(served, tmp_path, 150, served.service.operator_token)
+    assert served.ask("GET", "/readyz").status == 200
+
+
+@pytest.mark.long
+def test_many_examples_of_every_operation_of_a_recording_are_answered_as_documented(
+    watched, tmp_path
+):
+    check(watched, tmp_path, 150, "none")
