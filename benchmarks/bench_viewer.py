@@ -26,6 +26,14 @@ MINUTES = float(os.environ.get("RETRASYN_MAP_MINUTES", "1"))
 SCREEN = {"width": 1440, "height": 900}
 FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 _COMMAND = (sys.executable, "-m", "retrasyn")
+_ALL_LAYERS = """() => {
+  const { store } = window.retrasyn;
+  store.set({ layers: { ...store.now.layers, flows: true } });
+}"""
+_IN_HISTORY = """() => {
+  const { playing, live } = window.retrasyn.store.now;
+  return playing && !live;
+}"""
 _DRAWN = "document.documentElement.dataset.map === 'drawn'"
 
 
@@ -35,18 +43,21 @@ def lines() -> Iterator[Line]:
         return
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - of the development tools
 
-    with tempfile.TemporaryDirectory() as folder, _watched(Path(folder)) as url:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium, args=[*FLAGS])
-            loads = [_load(browser, url) for _ in range(3)]
-            yield Line(
-                name="the map's first picture, s",
-                ratio=sorted(loads)[1],
-                bar=2.0,
-                detail=f"of three: {', '.join(f'{load:.2f}' for load in loads)} s",
-            )
-            yield from _playing(browser, url)
-            browser.close()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        _watched(Path(folder)) as url,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=chromium, args=[*FLAGS])
+        loads = [_load(browser, url) for _ in range(3)]
+        yield Line(
+            name="the map's first picture, s",
+            ratio=sorted(loads)[1],
+            bar=2.0,
+            detail=f"of three: {', '.join(f'{load:.2f}' for load in loads)} s",
+        )
+        yield from _playing(browser, url)
+        browser.close()
 
 
 def _load(browser: Any, url: str) -> float:
@@ -70,12 +81,14 @@ def _playing(browser: Any, url: str) -> Iterator[Line]:
     while not page.evaluate(_DRAWN):
         time.sleep(0.005)
     session = context.new_cdp_session(page)
-    page.evaluate("window.retrasyn.store.set({ layers: { ...window.retrasyn.store.now.layers, flows: true } })")
+    page.evaluate(_ALL_LAYERS)
     rates: list[float] = []
     held: list[float] = []
     end = time.monotonic() + 60 * MINUTES
     while time.monotonic() < end:
-        if not page.evaluate("window.retrasyn.store.now.playing && !window.retrasyn.store.now.live"):
+        if not page.evaluate(
+            "window.retrasyn.store.now.playing && !window.retrasyn.store.now.live"
+        ):
             page.evaluate("document.getElementById('scrubber').value = '0'")
             page.evaluate("document.getElementById('scrubber').dispatchEvent(new Event('input'))")
             page.keyboard.press("Space")
@@ -107,11 +120,34 @@ def _watched(folder: Path) -> Iterator[str]:
     """Synthesise a large city and show it."""
     real, made = folder / "real.parquet", folder / "synthetic.parquet"
     new = N_STREAMS // 25
-    _run("generate", "--network", "city", "--objects", N_STREAMS, "--new", new, "--steps", N_STEPS, "-o", real)
+    _run(
+        "generate",
+        "--network",
+        "city",
+        "--objects",
+        N_STREAMS,
+        "--new",
+        new,
+        "--steps",
+        N_STEPS,
+        "-o",
+        real,
+    )
     told = json.loads(_run("synthesize", real, "-o", made, "--grid", SIDE, "--json"))
     box = ",".join(str(value) for value in told["box"])
     process = subprocess.Popen(
-        [*_COMMAND, "watch", str(real), str(made), "--grid", str(SIDE), "--box", box, "--port", "0"],
+        [
+            *_COMMAND,
+            "watch",
+            str(real),
+            str(made),
+            "--grid",
+            str(SIDE),
+            "--box",
+            box,
+            "--port",
+            "0",
+        ],
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -21,6 +21,7 @@ import bench_oracles
 import bench_service
 import bench_steered
 import bench_synthesis
+import bench_viewer
 
 
 def main() -> int:
@@ -36,6 +37,7 @@ def main() -> int:
         bench_metrics,
         bench_oracles,
         bench_service,
+        bench_viewer,
         bench_map,
     ):
         for line in bench.lines():
