@@ -22,9 +22,9 @@ void main() {
   vec2 tail = pixel(past < 0.0 ? mix(a_before, a_from, 1.0 + past) : mix(a_from, a_to, past));
   vec2 way = head - tail;
   float gone = length(way);
-  v_length = min(gone, 16.0 * u_radius);
+  v_length = min(gone, 10.0 * u_radius);
   vec2 along = gone > 0.01 ? way / gone : vec2(1.0, 0.0);
-  float reach = u_radius + 1.5;
+  float reach = u_radius + 1.2;
   v_at = vec2(gl_VertexID & 1, 0.0) * (v_length + 2.0 * reach) - vec2(v_length + reach, 0.0);
   v_at.y = corner().y * reach;
   gl_Position = place(head + along * v_at.x + vec2(-along.y, along.x) * v_at.y);
@@ -41,7 +41,7 @@ void main() {
   float back = clamp(1.0 + v_at.x / max(v_length, 0.01), 0.0, 1.0);
   float tail = v_at.x < 0.0 ? cover(abs(v_at.y) - u_radius * 0.8 * back) * back * back * 0.6 : 0.0;
   float body = max(cover(dot), tail);
-  float ring = clamp(1.0 - dot / 1.5, 0.0, 1.0) * (1.0 - body);
+  float ring = clamp(1.0 - dot / 1.2, 0.0, 1.0) * (1.0 - body);
   color = (u_color * body + u_halo * ring) * v_alpha;
 }`;
 
