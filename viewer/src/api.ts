@@ -29,6 +29,7 @@ export interface Status {
 
 export interface MapInfo {
   mode: "campaign" | "simulation" | "recording";
+  unfolds: boolean; // whether more releases may come
   coordinates: "plain" | "degrees" | "mercator";
   style: string | null;
   roads: boolean;

@@ -9,6 +9,7 @@ import { mountPanels } from "./panels/index.ts";
 import { type Moment, Playback } from "./playback.ts";
 import { keepPreferences, preferences } from "./preferences.ts";
 import { Store } from "./store.ts";
+import { speak } from "./texts/index.ts";
 import { Timeline } from "./timeline.ts";
 
 const RETRY_MS = 1000;
@@ -24,6 +25,17 @@ async function firstAnswer(): Promise<[Status, MapInfo]> {
   }
 }
 
+// Without WebGL 2 there is no map; the figures are still to be had.
+function openMaps(): Maps {
+  try {
+    return new Maps(store, element("map"), element("real-map"));
+  } catch (error) {
+    element("map-note").hidden = false;
+    element("map-note").textContent = speak(store.now).say("noGraphics");
+    throw error;
+  }
+}
+
 const [status, info] = await firstAnswer();
 
 const store = new Store({
@@ -31,11 +43,11 @@ const store = new Store({
   status,
   connection: "live",
   releases: [],
-  t: status.newest_release ?? 0,
+  t: (info.unfolds ? status.newest_release : status.oldest_release) ?? 0,
   frame: null,
   realFrame: null,
-  live: true,
-  playing: true,
+  live: info.unfolds,
+  playing: info.unfolds,
   speed: 2,
   cell: null,
   box: null,
@@ -69,10 +81,10 @@ const timeline = new Timeline(
 );
 
 // The first frame travels while the map starts.
-if (status.newest_release !== null) frames.want([status.newest_release]);
+if (status.newest_release !== null) frames.want([store.now.t]);
 
 const element = (id: string) => document.getElementById(id)!;
-const maps = new Maps(store, element("map"), element("real-map"));
+const maps = openMaps();
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 const playback = new Playback(
   store,
@@ -130,10 +142,17 @@ const feed = new Feed(store, {
   },
 });
 
+// What still unfolds is followed; what is all there is played from its beginning.
+async function begin(): Promise<void> {
+  if (info.unfolds) return playback.goLive();
+  await playback.seek(store.now.t);
+  if (!reducedMotion.matches) await playback.play();
+}
+
 // Told when it can be seen: after the picture that was asked for last.
 const tell = (word: string) => requestAnimationFrame(() => requestAnimationFrame(() => (document.documentElement.dataset.map = word)));
 store.watch(["frame"], ({ frame }) => tell(frame ? "drawn" : "empty"));
-void playback.goLive();
+void begin();
 mountPanels(store, controls);
 maps.resize(); // panels have taken their place
 feed.start();

@@ -214,7 +214,7 @@ export class Playback {
     }
     if (order !== this.order) return;
     const target = ahead[Math.min(steps, ahead.length) - 1];
-    if (target === undefined) return this.goLive();
+    if (target === undefined) return this.store.now.info.unfolds ? this.goLive() : this.pause();
     const soon = ahead.slice(ahead.indexOf(target));
     this.moments.want(soon);
     const moment = await this.fetch(target);

@@ -101,6 +101,16 @@ test("history plays at its speed, skips holes and then follows", async () => {
   assert.ok(history.store.now.live);
 });
 
+test("what is all there stops at its end", async () => {
+  const info = { ...someStore({ newest: 1 }).now.info, unfolds: false };
+  const recording = page({ released: [0, 1], newest: 1, speed: 2, info });
+  await recording.playback.seek(0);
+  await recording.playback.play();
+  await recording.pass(2000);
+  const { t, live, playing } = recording.store.now;
+  assert.deepEqual({ t, live, playing }, { t: 1, live: false, playing: false });
+});
+
 test("more timestamps a second than pictures: some are passed over", async () => {
   const released = Array.from({ length: 100 }, (_, t) => t);
   const fast = page({ released, newest: 99, speed: 40 });

@@ -25,7 +25,7 @@ export function someFrame({ t, ids = [], x = [], y = [] }: { t: number; ids?: nu
 export function someStore({ newest, period = 10, ...state }: { newest: number | null; period?: number } & Partial<State>): Store {
   const status = { newest_release: newest, oldest_release: newest === null ? null : 0, period, grid: 2, box: [0, 0, 1, 1] } as unknown as Status;
   return new Store({
-    info: { mode: "campaign", coordinates: "plain", style: null, roads: false, attribution: "", travellers: 0 },
+    info: { mode: "campaign", unfolds: true, coordinates: "plain", style: null, roads: false, attribution: "", travellers: 0 },
     status,
     connection: "live",
     releases: [],

@@ -172,6 +172,7 @@ def test_the_status_tells_the_first_and_the_latest_release(mapped):
 def test_a_page_is_told_what_there_is_to_draw(mapped):
     assert mapped.ask("GET", "/v1/map").json() == {
         "mode": "campaign",
+        "unfolds": True,
         "coordinates": "plain",
         "style": None,
         "roads": False,

@@ -4,6 +4,7 @@ import type { Controls, Legend } from "../controls.ts";
 import type { Layers, Store } from "../store.ts";
 import { speak } from "../texts/index.ts";
 import { busiest, cellName } from "./cells.ts";
+import { hasReceipt } from "./privacy.ts";
 import { all, byId, make, press, show, write } from "./page.ts";
 
 const ROOMY = "(min-width: 70rem)";
@@ -18,9 +19,16 @@ export function mountLayers(store: Store): void {
   store.watch(["layers"], ({ layers }) => {
     for (const box of boxes) box.checked = layers[box.dataset.layer as keyof Layers];
     byId("maps").classList.toggle("beside", layers.real);
+    if (layers.real) byId<HTMLDetailsElement>("layers").open = false; // it would cover a corner of the city
   });
-  store.watch(["info"], ({ info }) => {
-    const has = { roads: info.roads, simulation: info.mode === "simulation", campaign: info.mode === "campaign" };
+  store.watch(["info"], ({ info, status }) => {
+    const has = {
+      roads: info.roads,
+      simulation: info.mode === "simulation",
+      campaign: info.mode === "campaign",
+      unfolding: info.unfolds,
+      receipt: hasReceipt(status),
+    };
     for (const place of all("[data-only]")) place.hidden = !has[place.dataset.only as keyof typeof has];
     write("attribution", info.attribution);
     show("attribution", Boolean(info.attribution));

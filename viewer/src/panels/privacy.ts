@@ -31,23 +31,25 @@ export function mountPrivacy(store: Store, tabs: Tabs): void {
       showAccount(store.now, account);
     },
     (error) => {
-      if (error?.status === 404) newest = null;
       tellTrouble("privacy-trouble", error, speak(store.now));
-      if (error?.status === 404) {
-        // With releases there will never be one: a recorded file has no receipt, and the promise says so.
-        show("privacy-trouble", store.now.status.newest_release === null);
-        write("privacy-trouble", speak(store.now).say("noReceipt"));
-      }
+      if (error?.status !== 404) return;
+      newest = null;
+      write("privacy-trouble", speak(store.now).say("noReceipt"));
     },
     PAUSE,
   );
   const refresh = () => {
-    if (tabs.current === "privacy" && (!account || store.now.status.newest_release !== newest)) query.refresh();
+    const { status } = store.now;
+    if (!hasReceipt(status) || status.newest_release === null) return;
+    if (tabs.current === "privacy" && (!account || status.newest_release !== newest)) query.refresh();
   };
   tabs.watch(refresh);
   store.watch(["status"], refresh);
   store.watch(["status", "frame", "language"], (state) => showAccount(state, account));
 }
+
+// A recorded file may have none; its status then states no epsilon.
+export const hasReceipt = (status: Status) => status.epsilon > 0;
 
 function showAccount(state: State, account: Account | null): void {
   const { status, frame } = state;
@@ -68,7 +70,7 @@ function showAccount(state: State, account: Account | null): void {
   write("meaning", speech.say("meaningText", { ...values, factor: speech.number(Math.exp(status.epsilon), 1) }));
   // What is not promised has no meaning; what nobody states, 0 in the status, is not shown as a figure.
   for (const part of ["meaning-head", "meaning"]) show(part, !broken);
-  show("promise-facts", status.epsilon > 0);
+  show("promise-facts", hasReceipt(status));
   write("epsilon", values.epsilon);
   write("window", values.window);
   write("window-name", speech.say("window", values));

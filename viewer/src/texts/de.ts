@@ -25,6 +25,7 @@ export const de: Words = {
   mapSummary: "{time}: {n} synthetische Reisende. Vollste Zelle {cell} mit {most}.",
   mapEmpty: "Noch keine Veröffentlichung.",
   firstRelease: "Die Karte füllt sich mit der ersten Veröffentlichung.",
+  noGraphics: "Dieser Browser kann die Karte nicht zeichnen: ihm fehlt WebGL 2. Die Zahlen stehen unter /v1/status.",
   nextRound: "Die nächste Runde beginnt in {n} s.",
   synthetic: "Synthetisch",
   real: "Echt",

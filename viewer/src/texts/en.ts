@@ -23,6 +23,7 @@ export const en = {
   mapSummary: "{time}: {n} synthetic travellers. Busiest cell {cell} with {most}.",
   mapEmpty: "No release yet.",
   firstRelease: "The map fills with the first release.",
+  noGraphics: "This browser cannot draw the map: it has no WebGL 2. The figures are at /v1/status.",
   nextRound: "The next round begins in {n} s.",
   synthetic: "Synthetic",
   real: "Real",

@@ -25,6 +25,7 @@ export const zh: Words = {
   mapSummary: "{time}：{n} 名合成出行者。最繁忙的格子是 {cell}，有 {most} 名。",
   mapEmpty: "尚无发布。",
   firstRelease: "首次发布后地图将显示数据。",
+  noGraphics: "此浏览器不支持 WebGL 2，无法绘制地图。数据可在 /v1/status 查看。",
   nextRound: "下一轮将在 {n} 秒后开始。",
   synthetic: "合成",
   real: "真实",

@@ -16,6 +16,7 @@ class Exhibit:
 
     source: Source
     kind: Literal["campaign", "recording"] = "campaign"  # recording: there is nobody to report
+    unfolds: bool = True  # whether more may come; False: all of it is there
     status: Callable[[], dict[str, Any]]  # what /v1/status says
     feed: Feed
     feed_clients: int = 100  # readers of the feed at once

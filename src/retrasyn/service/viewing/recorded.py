@@ -35,6 +35,7 @@ def exhibit_of(
     return Exhibit(
         source=source,
         kind="recording",
+        unfolds=False,
         status=partial(status_of, source, receipt, **known),
         feed=Feed(source.after, newest=source.newest),
         real=None if real is None else InMemory.of_recording(real, grid),

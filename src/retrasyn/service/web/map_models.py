@@ -19,6 +19,7 @@ class MapDescription(Exact):
     mode: Mode = Field(
         description="simulation: the real data is shown as well; recording: nobody reports to it."
     )
+    unfolds: bool = Field(description="Whether more releases may come.")
     coordinates: Coordinates = Field(description="What the box is measured in.")
     style: str | None = Field(description="Address of the base map's style; null: there is none.")
     roads: bool = Field(description="Whether /v1/map/roads has any.")

@@ -29,11 +29,12 @@ _STYLE: dict[str, Any] = {
 }
 
 
-def routes(base_map: BaseMap, mode: Mode) -> APIRouter:
+def routes(base_map: BaseMap, mode: Mode, *, unfolds: bool) -> APIRouter:
     """Return the routes."""
     router = APIRouter(prefix="/v1/map", tags=["map"])
     described = MapDescription(
         mode=mode,
+        unfolds=unfolds,
         coordinates=base_map.coordinates,
         style=base_map.style,
         roads=base_map.roads is not None,

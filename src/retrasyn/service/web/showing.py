@@ -40,7 +40,11 @@ def routes(
         feeds.routes(exhibit.feed, exhibit.feed_clients, counts, stopping),
         frames.routes(view, base_map.travellers, quick),
         queries.routes(view, slow),
-        maps.routes(base_map, exhibit.kind if exhibit.real is None else "simulation"),
+        maps.routes(
+            base_map,
+            exhibit.kind if exhibit.real is None else "simulation",
+            unfolds=exhibit.unfolds,
+        ),
         page.routes(exhibit.status, base_map),
     ]
     if exhibit.real is not None:
