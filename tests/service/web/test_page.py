@@ -4,6 +4,7 @@ It is what an installation shows that was made without the live map.
 """
 
 import pytest
+from playwright.sync_api import expect
 
 from retrasyn.service.web import viewer
 from service.web.living import living
@@ -59,7 +60,7 @@ def test_the_page_follows_the_campaign(visit, hostile):
     page = visit()
     hostile.open_round(3)
     page.clock.run_for(5100)
-    page.wait_for_function("document.querySelector('[data-name=round]').textContent === '3'")
+    expect(page.locator("[data-name=round]")).to_have_text("3")
     assert page.locator("[data-name=reason]").inner_text() == "ready"
 
 
