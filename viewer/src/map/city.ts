@@ -1,6 +1,6 @@
 // A map of the campaign's box: MapLibre for the camera and the base map, an overlay for the data.
 
-import type { Map as MapLibreMap } from "maplibre-gl";
+import type { Map as MapLibreMap, StyleSpecification } from "maplibre-gl";
 import type { MapInfo } from "../api.ts";
 import type { Frame } from "../frame.ts";
 import type { Projection } from "../projection.ts";
@@ -10,6 +10,7 @@ import { DARK, LIGHT, type Palette } from "./palette.ts";
 import type { Scene } from "./scene.ts";
 import { plainStyle } from "./style.ts";
 
+const OWN_STYLE = "/v1/map/style.json";
 const OVER_BASE = 0.72; // how opaque cells are on a base map, which has to show through
 const MARGIN = 14; // CSS pixels around the box
 const CARDS = { left: 176, right: 66, top: 16, bottom: 16 }; // what lies on a wide map at its sides
@@ -28,7 +29,7 @@ export class CityMap {
     container: HTMLElement,
     readonly projection: Projection,
     side: number,
-    info: MapInfo,
+    private readonly info: MapInfo,
     dark: boolean,
   ) {
     this.scene = {
@@ -50,7 +51,8 @@ export class CityMap {
     };
     this.map = new Map({
       container,
-      style: info.style ?? plainStyle(this.scene.palette),
+      style: this.style(),
+      transformRequest: (url) => ({ url: new URL(url, location.href).href }), // the worker wants whole addresses
       bounds: this.bounds,
       fitBoundsOptions: { padding: this.margin(container) },
       attributionControl: false,
@@ -86,8 +88,17 @@ export class CityMap {
   }
 
   paint(palette: Palette): void {
+    if (palette === this.scene.palette) return;
     this.change({ palette });
-    if (this.map.getLayer("ground")) this.map.setPaintProperty("ground", "background-color", palette.ground);
+    this.map.setStyle(this.style());
+  }
+
+  // The server's own style has two themes; any other is as it is.
+  private style(): StyleSpecification | string {
+    const { palette } = this.scene;
+    const { style } = this.info;
+    if (style === null) return plainStyle(palette);
+    return style === OWN_STYLE ? `${style}?theme=${palette === DARK ? "dark" : "light"}` : style;
   }
 
   zoom(by: 1 | -1): void {

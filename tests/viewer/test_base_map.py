@@ -1,0 +1,105 @@
+"""A base map from a PMTiles file, drawn by the real MapLibre from the page's own server."""
+
+import gzip
+import io
+
+import pytest
+from PIL import Image
+from pmtiles.tile import Compression, TileType
+
+import live_service
+from service.basemap.made_tiles import made
+from viewer.mapped import until
+
+ZOOMS = range(13)
+BEIJING = "116.15,39.75,116.6,40.1"
+PLACE = 116.375, 39.925
+
+
+def picture():
+    """Return a tile that is orange all over."""
+    kept = io.BytesIO()
+    Image.new("RGB", (256, 256), (240, 120, 20)).save(kept, "PNG")
+    return kept.getvalue()
+
+
+def field(number, body):
+    """Return a field of bytes as protocol buffers write it."""
+    return bytes([number << 3 | 2, len(body)]) + body
+
+
+def numbers(*values):
+    """Return whole numbers as protocol buffers write them."""
+    body = bytearray()
+    for value in values:
+        rest = value
+        while rest > 127:
+            body.append(rest & 127 | 128)
+            rest >>= 7
+        body.append(rest)
+    return bytes(body)
+
+
+def lake():
+    """Return a vector tile whose only shape, in the layer water, fills it."""
+    there, back = 2 * 4096, 2 * 4096 - 1  # as zigzag writes 4096 and -4096
+    geometry = numbers(9, 0, 0, 26, there, 0, 0, there, back, 0, 15)
+    shape = numbers(3 << 3, 3) + field(4, geometry)  # a polygon
+    layer = field(1, b"water") + field(2, shape) + numbers(5 << 3, 4096, 15 << 3, 2)
+    return gzip.compress(field(3, layer), mtime=0)
+
+
+def around(zoom, lon, lat, tile):
+    """Return the tile of a place and its neighbours at a zoom."""
+    from math import asinh, pi, radians, tan
+
+    n = 1 << zoom
+    x = int((lon + 180) / 360 * n)
+    y = int((1 - asinh(tan(radians(lat))) / pi) / 2 * n)
+    return {
+        (zoom, (x + right) % n, min(max(y + down, 0), n - 1)): tile
+        for right in (-1, 0, 1)
+        for down in (-1, 0, 1)
+    }
+
+
+@pytest.mark.parametrize("kind", ["pictures", "shapes"])
+def test_tiles_are_drawn_and_come_from_the_pages_own_server(kind, tmp_path, watched):
+    tile = picture() if kind == "pictures" else lake()
+    tiles = {place: tile for zoom in ZOOMS for place in around(zoom, *PLACE, tile)}
+    path = made(
+        tmp_path / "city.pmtiles",
+        kind=TileType.PNG if kind == "pictures" else TileType.MVT,
+        compression=Compression.NONE if kind == "pictures" else Compression.GZIP,
+        tiles=tiles,
+        layers=["water"],
+    )
+    settings = {"period": 60, "box": BEIJING, "map.tiles": path}
+    with live_service.service(tmp_path / "service", **settings) as live:
+        one = watched()
+        one.page.goto(live.url)
+        until(one.page, "document.documentElement.dataset.map === 'empty'")
+        until(
+            one.page, "window.retrasyn.map.areTilesLoaded() && window.retrasyn.map.isStyleLoaded()"
+        )
+        drawn = {scheme: middle_of(one.page, scheme) for scheme in ("light", "dark")}
+        assert [url for url in one.asked if "/v1/map/tiles/" in url]
+        assert one.foreign(live.url) == []
+        assert one.complaints == []
+    ground = {"light": (243, 244, 241), "dark": (20, 25, 28)}
+    assert all(distance(drawn[scheme], ground[scheme]) > 12 for scheme in drawn), drawn
+    assert sum(drawn["light"]) > sum(drawn["dark"]), "the base map follows the theme"
+
+
+def middle_of(page, scheme):
+    """Return the colour beside the middle of the map, where no line of the grid is."""
+    page.evaluate(f"window.retrasyn.store.set({{ theme: '{scheme}' }})")
+    page.wait_for_timeout(300)
+    until(page, "window.retrasyn.map.areTilesLoaded() && window.retrasyn.map.isStyleLoaded()")
+    page.wait_for_timeout(300)
+    with Image.open(io.BytesIO(page.locator("#map").screenshot())) as image:
+        return image.convert("RGB").getpixel((image.width // 2 + 37, image.height // 2 + 170))
+
+
+def distance(one, other):
+    return sum(abs(a - b) for a, b in zip(one, other, strict=True))
