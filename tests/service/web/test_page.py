@@ -69,3 +69,21 @@ def test_an_enrolment_link_shows_how_to_join_and_sends_no_token(visit, hostile):
     said = page.locator("#invitation").inner_text()
     assert f"retrasyn device enrol '{hostile.server.url}/#enrol=canary-token'" in said
     assert not [url for url in page.asked if "canary" in url.partition("#")[0]]
+
+
+def test_the_page_holds_no_inline_script_or_style_and_nothing_from_elsewhere(hostile):
+    page = hostile.ask("GET", "/").body.decode()
+    assert "<script src=" in page
+    assert "<script>" not in page
+    assert "style=" not in page
+    assert "<style" not in page
+    assert " on" not in page.replace(" only", "").replace(" once", "").replace(" one", "")
+    for name in ("/", "/static/status.css", "/static/status.js"):
+        assert b"//" not in hostile.ask("GET", name).body.replace(b"\n// ", b"\n")
+
+
+def test_the_page_says_how_the_campaign_is_doing(hostile):
+    page = hostile.ask("GET", "/").body.decode()
+    assert hostile.ask("GET", "/v1/status").json()["guarantee"] in page
+    assert "ready" in page
+    assert "make viewer" in page

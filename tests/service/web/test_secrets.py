@@ -11,7 +11,7 @@ from service.web.living import living
 COORDINATE = "5.4321987"
 PAGES = (
     "/",
-    "/static/status.js",
+    "/static/map/app.js",
     "/openapi.json",
     "/metrics",
     "/healthz",
@@ -23,6 +23,10 @@ PAGES = (
     "/v1/releases",
     "/v1/releases/0",
     "/v1/receipts/latest",
+    "/v1/map",
+    "/v1/frames/0",
+    "/v1/cells/0",
+    "/v1/count?box=0,0,10,10",
 )
 
 
