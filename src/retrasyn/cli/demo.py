@@ -16,11 +16,12 @@ def demo(
     oracle: options.Oracle = "oue",
 ) -> None:
     """Make a small city with a rush hour, synthesise it privately, compare both in a report."""
-    from retrasyn.data.writing_files import replacing, write
+    from retrasyn.data.writing_files import write
     from retrasyn.errors import OutputError, SettingError
     from retrasyn.metrics.pair import Pair
     from retrasyn.metrics.suite import evaluate_pair
     from retrasyn.receipts.files import receipt_place, write_with_receipt
+    from retrasyn.replacing import replacing
     from retrasyn.report.page import check_available, write_report
     from retrasyn.simulation.city import CITY_BOX, demo_city
     from retrasyn.simulation.run import synthesize

@@ -72,10 +72,10 @@ def synthesize(
         check_expressible,
         check_place,
         check_writable,
-        replacing,
     )
     from retrasyn.errors import OutputError, SettingError
     from retrasyn.receipts.files import receipt_place, write_with_receipt
+    from retrasyn.replacing import replacing
     from retrasyn.simulation import checkpoint as checkpoints
     from retrasyn.simulation import run
     from retrasyn.simulation.plan import Plan

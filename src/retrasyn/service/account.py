@@ -15,7 +15,7 @@ from retrasyn.service.campaign import Campaign
 from retrasyn.service.folded import FoldedRound
 from retrasyn.service.presence import Presence
 from retrasyn.simulation.recorded import Folded, Recorded
-from retrasyn.simulation.sealed import pack_replay, unpack_replay
+from retrasyn.simulation.replays import pack_replay, unpack_replay
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class Account:
     def _step(self, folded: Folded) -> Release:
         release = self.recorded.step(folded)
         self.n_points_in += folded.size
-        self.n_points_out += release.ids.size
+        self.n_points_out += release.n_points
         return release
 
     def receipt(self, release: Release) -> Receipt:
@@ -90,7 +90,7 @@ class Account:
                 epsilon=tuple(spent / MICRO for _, _, spent in rounds),
             ),
         )
-        n = release.ids.size
+        n = release.n_points
         return receipt.holding(Holds(first_t=release.t, last_t=release.t, n_points=n, n_streams=n))
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:

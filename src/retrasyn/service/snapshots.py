@@ -10,10 +10,10 @@ import numpy as np
 
 from retrasyn._version import __version__
 from retrasyn.errors import CheckpointError, OutputError
+from retrasyn.sealed import check_seal, load_arrays, save_arrays
 from retrasyn.service.account import Account
 from retrasyn.service.campaign import Campaign
 from retrasyn.service.durable import make_durable
-from retrasyn.simulation.sealed import check_seal, load_arrays, save_arrays
 
 _log = logging.getLogger(__name__)
 _KEPT = 2

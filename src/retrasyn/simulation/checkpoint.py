@@ -23,14 +23,8 @@ import numpy.typing as npt
 from retrasyn._version import __version__
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import CheckpointError
-from retrasyn.simulation.sealed import (
-    check_seal,
-    damaged,
-    load_arrays,
-    pack_replay,
-    save_arrays,
-    unpack_replay,
-)
+from retrasyn.sealed import check_seal, damaged, load_arrays, save_arrays
+from retrasyn.simulation.replays import pack_replay, unpack_replay
 from retrasyn.simulation.simulation import Simulation
 from retrasyn.sinks.collected import Collected, Snapshot
 
