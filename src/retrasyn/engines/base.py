@@ -24,6 +24,11 @@ class Worker(Protocol):
     to be changed.
     """
 
+    @property
+    def whole(self) -> bool:
+        """Whether `to_arrays` tells all: nothing is half done."""
+        ...  # pragma: no cover - a protocol has no body
+
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that is held as plain arrays."""
         ...  # pragma: no cover - a protocol has no body
@@ -43,6 +48,11 @@ class Engine(Protocol):
     @property
     def n_workers(self) -> int:
         """How many there are."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
+    def n_threads(self) -> int | None:
+        """How many threads a worker may use; None: as many as numba is told to."""
         ...  # pragma: no cover - a protocol has no body
 
     def open(self, make: Make) -> None:

@@ -17,6 +17,7 @@ class LocalEngine:
     """
 
     n_workers: int = 1
+    n_threads: int | None = None
     workers: list[Worker] = field(default_factory=list, repr=False)
 
     def open(self, make: Make) -> None:

@@ -48,6 +48,7 @@ class Holding:
     n_threads: int | None = None
     sink: PointSink | None = None
     streams: Streams = field(default_factory=Streams)
+    whole: bool = True  # between two timestamps: nothing but the streams has to be remembered
     _kept: npt.NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
     _places: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     _keys: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
@@ -92,6 +93,7 @@ class Holding:
         """Return ids, cells and points; none if this shard has a sink, which takes them."""
         ids, cells, _ = self.streams.living()
         x, y = self.points(key)
+        self.whole = True
         if self.sink is None:
             return {"ids": ids.copy(), "cells": cells.copy(), "x": x, "y": y}
         self.sink.write(t, {"ids": ids, "cells": cells, "x": x, "y": y})
@@ -141,11 +143,10 @@ class Holding:
 
     def _fresh_marks(self) -> npt.NDArray[np.uint16]:
         """Return room for the next cell of every stream, or the mark of its end."""
-        n = self.streams.n
-        whole = self._kept.base if self._kept.base is not None else self._kept
-        if whole.size < n:
-            whole = np.empty(n + n // 4 + 1, np.uint16)
-        self._kept = whole[:n]
+        n, room = self.streams.n, self._kept if self._kept.base is None else self._kept.base
+        if room.size < n:
+            room = np.empty(n + n // 4 + 1, np.uint16)
+        self._kept, self.whole = room[:n], False
         return self._kept
 
     def _over_slices(self, work: Callable[[slice], Any]) -> list[Any]:

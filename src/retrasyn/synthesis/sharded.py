@@ -46,7 +46,7 @@ class ShardedStreams:
                 make_shard,
                 grid=grid,
                 continuous=continuous,
-                n_threads=n_threads,
+                n_threads=engine.n_threads if n_threads is None else n_threads,
                 make_sink=make_sink,
             )
         )
