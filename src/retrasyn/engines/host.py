@@ -94,8 +94,8 @@ class Host:
             self._answer = getattr(self.worker, question)(*arguments)
             self.number = number
             self._busy += time.perf_counter() - begin
-            if self.worker.whole and self._busy > _PATIENCE * self._last_save:
-                self._save()
+            if self._busy > _PATIENCE * self._last_save:
+                self.save()
         elif number != self.number:
             raise CheckpointError(
                 f"worker {self.saves.index} answered question {self.number} and is asked question "
@@ -103,7 +103,10 @@ class Host:
             )
         return self._answer, self.saves.numbers()
 
-    def _save(self) -> None:
-        begin = time.perf_counter()
-        self.saves.write(self.number, self.worker)
-        self._last_save, self._busy = time.perf_counter() - begin, 0.0
+    def save(self) -> list[int]:
+        """Save what is held, unless something is half done; tell what is saved."""
+        if self.worker.whole:
+            begin = time.perf_counter()
+            self.saves.write(self.number, self.worker)
+            self._last_save, self._busy = time.perf_counter() - begin, 0.0
+        return self.saves.numbers()

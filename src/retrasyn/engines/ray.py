@@ -1,8 +1,8 @@
 """Workers on the machines of a Ray cluster: the only module that imports ray.
 
 Every worker lives in an actor (`engines.host.Host`). What is sent are numpy arrays and plain
-values. Actors reserve next to no processor: their number is chosen to fit the cluster, and after a loss
-all of them have to find a place on what is left.
+values. Actors reserve next to no processor: their number is chosen to fit the cluster, and after
+a loss all of them have to find a place on what is left.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ try:
 except ImportError:
     raise MissingExtra('ray is not installed: pip install "retrasyn[ray]"') from None
 
+_untyped: Any = ray
 _log = logging.getLogger(__name__)
 _TRIES = 5  # losses in a row without an answer in between
 _SLICE = 0.001  # of a processor: with none at all, Ray would not choose the machine we name
 _LARGE = 1 << 20  # bytes from which an argument is stored once and not sent to every worker
+_HELD = 64 << 20  # bytes of questions that are held before a worker is told to save
 _T = TypeVar("_T")
 
 
@@ -61,7 +63,7 @@ def connect(address: str | None) -> None:
 
 def n_processors() -> int:
     """Return how many processors the cluster has."""
-    return max(int(ray.cluster_resources().get("CPU", 1)), 1)
+    return max(int(_untyped.cluster_resources().get("CPU", 1)), 1)
 
 
 @dataclass(slots=True)
@@ -73,10 +75,12 @@ class _Seat:
     asked: deque[tuple[int, str, tuple[Any, ...]]] = field(default_factory=deque)
     number: int = 0  # of the last question asked
     pending: Any = None
+    n_bytes: int = 0  # asked since a save was demanded
 
-    def submit(self, question: str, arguments: tuple[Any, ...]) -> None:
+    def submit(self, question: str, arguments: tuple[Any, ...], n_bytes: int) -> None:
         """Ask without waiting."""
         self.number += 1
+        self.n_bytes += n_bytes
         self.asked.append((self.number, question, arguments))
         self.pending = self.actor.ask.remote(self.number, question, *arguments)
 
@@ -127,10 +131,11 @@ class RayEngine:
 
     def each(self, question: str, *arguments: Any) -> list[Any]:
         """Ask every worker the same."""
-        if self.n_workers > 1:
+        n_bytes = sum(map(_size, arguments))
+        if self.n_workers > 1 and n_bytes > _LARGE:
             arguments = tuple(ray.put(one) if _size(one) > _LARGE else one for one in arguments)
         for seat in self._seats:
-            seat.submit(question, arguments)
+            seat.submit(question, arguments, n_bytes)
         return [self._answer(seat) for seat in self._seats]
 
     def spread(self, question: str, arguments: list[tuple[Any, ...]]) -> list[Any]:
@@ -139,7 +144,7 @@ class RayEngine:
         for first in range(0, len(arguments), self.n_workers):
             wave = list(zip(self._seats, arguments[first : first + self.n_workers], strict=False))
             for seat, one in wave:
-                seat.submit(question, one)
+                seat.submit(question, one, sum(map(_size, one)))
             answers += [self._answer(seat) for seat, _ in wave]
         return answers
 
@@ -159,9 +164,11 @@ class RayEngine:
 
     def _actor(self, index: int) -> Any:
         """Start an actor; machines take turns."""
-        nodes = sorted(node["NodeID"] for node in ray.nodes() if node["Alive"])
+        nodes = sorted(node["NodeID"] for node in _untyped.nodes() if node["Alive"])
         place = NodeAffinitySchedulingStrategy(nodes[index % len(nodes)], soft=True)
-        actor = ray.remote(_Actor).options(num_cpus=_SLICE, max_restarts=0, scheduling_strategy=place)
+        actor = ray.remote(_Actor).options(
+            num_cpus=_SLICE, max_restarts=0, scheduling_strategy=place
+        )
         return actor.remote(self._make, index, self.n_workers, str(self._own))
 
     def _answer(self, seat: _Seat) -> Any:
@@ -175,11 +182,19 @@ class RayEngine:
                 self._revive(seat)
                 continue
             seat.trim(saved)
+            if seat.n_bytes > _HELD:
+                self._save(seat)
             return answer
         raise EngineError(
             f"worker {seat.index} was lost {_TRIES} times over one question; see Ray's own logs, "
             "and give the machines more memory or use more of them"
         )
+
+    def _save(self, seat: _Seat) -> None:
+        """Have a worker save, so that less has to be held for it here."""
+        seat.n_bytes = 0
+        with contextlib.suppress(RayActorError):  # the next question will find out
+            seat.trim(ray.get(seat.actor.save.remote()))
 
     def _revive(self, seat: _Seat) -> None:
         """Make a lost worker again, and ask it again what it was asked since it saved."""
@@ -225,12 +240,6 @@ class RayTasks:
     def __init__(self, address: str | None) -> None:
         connect(address)
         self.n_tasks = n_processors()
-
-    def __enter__(self) -> RayTasks:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
     def submit(self, function: Callable[..., _T], *arguments: Any) -> Future[_T]:
         """Run a function somewhere; all machines need the same files."""

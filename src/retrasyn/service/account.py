@@ -12,6 +12,7 @@ import numpy.typing as npt
 from retrasyn.messages import MICRO, Flags, Release
 from retrasyn.privacy.receipt import Holds, Receipt, Rounds
 from retrasyn.service.campaign import Campaign
+from retrasyn.service.engines import HERE, Engines
 from retrasyn.service.folded import FoldedRound
 from retrasyn.service.presence import Presence
 from retrasyn.simulation.recorded import Folded, Recorded
@@ -23,6 +24,7 @@ class Account:
     """All that a campaign has come to so far. A function of its folded rounds and nothing else."""
 
     campaign: Campaign
+    engines: Engines = HERE
     recorded: Recorded = field(init=False)
     presence: Presence = field(default_factory=Presence)
     n_points_in: int = 0
@@ -32,7 +34,7 @@ class Account:
     n_enrolled: int = 0  # then
 
     def __post_init__(self) -> None:
-        self.recorded = Recorded(self.campaign.make_curator())
+        self.recorded = Recorded(self.campaign.make_curator(self.engines.streams))
 
     @property
     def t(self) -> int | None:

@@ -32,6 +32,11 @@ class PointSink(Protocol):
         """Keep nothing back: what was taken so far lies where it is to lie."""
         ...  # pragma: no cover - a protocol has no body
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is kept back."""
+        ...  # pragma: no cover - a protocol has no body
+
 
 MakeSink = Callable[[int, int], PointSink]
 """Makes the sink of shard i of n."""
@@ -48,7 +53,7 @@ class Holding:
     n_threads: int | None = None
     sink: PointSink | None = None
     streams: Streams = field(default_factory=Streams)
-    whole: bool = True  # between two timestamps: nothing but the streams has to be remembered
+    _midway: bool = False  # within a timestamp
     _kept: npt.NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
     _places: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     _keys: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
@@ -93,7 +98,7 @@ class Holding:
         """Return ids, cells and points; none if this shard has a sink, which takes them."""
         ids, cells, _ = self.streams.living()
         x, y = self.points(key)
-        self.whole = True
+        self._midway = False
         if self.sink is None:
             return {"ids": ids.copy(), "cells": cells.copy(), "x": x, "y": y}
         self.sink.write(t, {"ids": ids, "cells": cells, "x": x, "y": y})
@@ -108,9 +113,13 @@ class Holding:
         """Hold those of all streams that are ours, and nothing else."""
         self.streams = Streams.of(part_of(columns, self.index, self.n_shards))
 
+    @property
+    def whole(self) -> bool:
+        """Whether nothing but the streams has to be remembered."""
+        return not self._midway and (self.sink is None or self.sink.empty)
+
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all streams as plain arrays; the sink is flushed, so nothing else is held."""
-        self.flush()
+        """Return all streams as plain arrays."""
         return self.streams.columns()
 
     def load_arrays(self, arrays: Arrays) -> None:
@@ -146,7 +155,7 @@ class Holding:
         n, room = self.streams.n, self._kept if self._kept.base is None else self._kept.base
         if room.size < n:
             room = np.empty(n + n // 4 + 1, np.uint16)
-        self._kept, self.whole = room[:n], False
+        self._kept, self._midway = room[:n], True
         return self._kept
 
     def _over_slices(self, work: Callable[[slice], Any]) -> list[Any]:

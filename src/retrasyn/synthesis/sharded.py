@@ -73,6 +73,10 @@ class ShardedStreams:
         self.engine.each("take", columns)
         self.n, self.next_id, self._counts = columns["ids"].size, next_id, None
 
+    def flush(self) -> None:
+        """Let shards that write their own points keep none back."""
+        self.engine.each("flush")
+
     def living(
         self,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint16], npt.NDArray[np.int32]]:
