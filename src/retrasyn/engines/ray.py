@@ -71,7 +71,8 @@ class _Seat:
     """One worker: its actor, and the questions that it may have to be asked again."""
 
     index: int
-    actor: Any
+    actor: Any = None
+    node: str = ""  # the machine it was put on
     asked: deque[tuple[int, str, tuple[Any, ...]]] = field(default_factory=deque)
     number: int = 0  # of the last question asked
     pending: Any = None
@@ -127,7 +128,9 @@ class RayEngine:
         self.close()
         self._make = make
         self._own = Path(tempfile.mkdtemp(prefix="retrasyn-workers-", dir=self.folder))
-        self._seats = [_Seat(index, self._actor(index)) for index in range(self.n_workers)]
+        self._seats = [_Seat(index) for index in range(self.n_workers)]
+        for seat in self._seats:
+            self._place(seat)
 
     def each(self, question: str, *arguments: Any) -> list[Any]:
         """Ask every worker the same."""
@@ -162,23 +165,31 @@ class RayEngine:
             shutil.rmtree(self._own, ignore_errors=True)
             self._own = None
 
-    def _actor(self, index: int) -> Any:
-        """Start an actor; machines take turns."""
+    def _place(self, seat: _Seat) -> None:
+        """Start an actor; machines take turns, but the one it was lost on comes last.
+
+        It takes the cluster some time to notice that a machine is gone.
+        """
         nodes = sorted(node["NodeID"] for node in _untyped.nodes() if node["Alive"])
-        place = NodeAffinitySchedulingStrategy(nodes[index % len(nodes)], soft=True)
-        actor = ray.remote(_Actor).options(
-            num_cpus=_SLICE, max_restarts=0, scheduling_strategy=place
+        nodes = [node for node in nodes if node != seat.node] or nodes
+        seat.node = nodes[seat.index % len(nodes)]
+        kind = ray.remote(_Actor).options(
+            num_cpus=_SLICE,
+            max_restarts=0,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(seat.node, soft=True),
         )
-        return actor.remote(self._make, index, self.n_workers, str(self._own))
+        seat.actor = kind.remote(self._make, seat.index, self.n_workers, str(self._own))
 
     def _answer(self, seat: _Seat) -> Any:
         """Wait for an answer; ask again as often as the worker is lost on the way."""
+        cause = ""
         for _ in range(_TRIES):
             try:
                 with _causes():
                     answer, saved = ray.get(seat.pending)
             except (RayActorError, ObjectLostError) as error:
                 _log.warning("worker lost index=%d cause=%s", seat.index, type(error).__name__)
+                cause = next((line for line in reversed(str(error).splitlines()) if line), "")
                 self._revive(seat)
                 continue
             seat.trim(saved)
@@ -186,8 +197,8 @@ class RayEngine:
                 self._save(seat)
             return answer
         raise EngineError(
-            f"worker {seat.index} was lost {_TRIES} times over one question; see Ray's own logs, "
-            "and give the machines more memory or use more of them"
+            f"worker {seat.index} was lost {_TRIES} times over one question ({cause.strip()}); see "
+            "Ray's own logs; all machines need the same version of retrasyn, and enough memory"
         )
 
     def _save(self, seat: _Seat) -> None:
@@ -201,7 +212,7 @@ class RayEngine:
         with contextlib.suppress(Exception):  # it may be half alive
             ray.kill(seat.actor)
         self.n_revived += 1
-        seat.actor = self._actor(seat.index)
+        self._place(seat)
         try:
             with _causes():
                 number = ray.get(seat.actor.restore.remote(seat.number))
