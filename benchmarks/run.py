@@ -17,6 +17,7 @@ import bench_import
 import bench_ingest
 import bench_metrics
 import bench_oracles
+import bench_ray
 import bench_service
 import bench_steered
 import bench_synthesis
@@ -34,6 +35,7 @@ def main() -> int:
         bench_end_to_end,
         bench_metrics,
         bench_oracles,
+        bench_ray,
         bench_service,
     ):
         for line in bench.lines():
