@@ -26,7 +26,7 @@ from retrasyn.engines.host import KEPT, Host
 from retrasyn.errors import CheckpointError, EngineError, MissingExtra
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
-os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # spares a warning about GPUs
 try:
     import ray
     from ray.exceptions import ObjectLostError, RayActorError, RayTaskError
