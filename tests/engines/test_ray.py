@@ -71,7 +71,7 @@ def test_recorded_taxis_come_out_the_same_on_one_two_and_four_actors():
     for digests in found["bytes"].values():
         assert len(set(digests.values())) == 1
     assert found["killed"]["same"]
-    assert found["killed"]["n_revived"] >= 2
+    assert found["killed"]["n_revived"] >= 1
 
 
 @pytest.fixture
