@@ -18,6 +18,7 @@ import bench_ingest
 import bench_map
 import bench_metrics
 import bench_oracles
+import bench_ray
 import bench_service
 import bench_steered
 import bench_synthesis
@@ -36,6 +37,7 @@ def main() -> int:
         bench_end_to_end,
         bench_metrics,
         bench_oracles,
+        bench_ray,
         bench_service,
         bench_viewer,
         bench_map,

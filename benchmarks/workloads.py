@@ -19,7 +19,7 @@ from retrasyn.reading import SAFE
 from retrasyn.simulation.city import CITY_BOX, demo_city
 from retrasyn.space import Box, Grid, StateSpace
 from retrasyn.synthesis.lifecycle import EnterQuit, LifecycleMemory, Plan
-from retrasyn.synthesis.streams import Streams
+from retrasyn.synthesis.sharded import ShardedStreams
 from retrasyn.synthesis.synthesizer import Synthesizer
 
 LENGTH_SCALE = 15.0
@@ -69,13 +69,13 @@ class Population:
     def __init__(self, n: int, *, n_threads: int = 1) -> None:
         self.grid, self.model = mobility()
         self.n = n
-        self.synthesizer = Synthesizer(self.grid, 1, n_threads)
-        self.streams = Streams()
+        self.synthesizer = Synthesizer(self.grid, 1)
+        self.streams = ShardedStreams.open(self.grid, n_threads=n_threads)
         self.synthesizer.step(self.streams, self.model, self.plan(n), 0)
         ids, cells, entered = (part.copy() for part in self.streams.living())
         # Streams of lengths 1 to 30, so that length-aware quitting has something to do.
         entered -= (ids % 30).astype(np.int32)
-        self.start = (ids, cells, entered)
+        self.start = {"ids": ids, "cells": cells, "entered": entered}
         self.t = 1
 
     def plan(self, target: int) -> Plan:
@@ -91,9 +91,9 @@ class Population:
 
     def rewind(self) -> None:
         """Go back to the first state (not timed)."""
-        ids, cells, entered = self.start
-        self.streams = Streams(ids.copy(), cells.copy(), entered.copy(), self.n, self.n)
-        self.streams.reserve(self.n + self.n // 8)
+        self.streams.take(self.start, self.n)
+        for shard in self.streams.engine.workers:
+            shard.streams.reserve(self.n + self.n // 8)
         self.t += 1
 
     def step(self, target: int) -> float:
@@ -109,12 +109,12 @@ class Population:
         """How many streams do not quit by themselves in the next step."""
         self.rewind()
         plan = self.plan(self.n)
-        return self.synthesizer._decide(self.streams, self.model, plan, self.t)[1]  # noqa: SLF001
+        return self.synthesizer.decide(self.streams, self.model, plan, self.t)
 
     def points(self) -> float:
         """Draw points once and return the seconds it took."""
         begin = time.perf_counter()
-        self.synthesizer.points(self.streams, self.t)
+        self.streams.engine.each("points", self.t)
         return time.perf_counter() - begin
 
 

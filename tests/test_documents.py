@@ -254,3 +254,22 @@ def test_every_field_of_the_receipt_is_explained(name: str) -> None:
     privacy = (ROOT / "docs/privacy.md").read_text()
     table = privacy.partition("| field | says |")[2].partition("\n\n")[0]
     assert re.search(rf"^\|[^|]*`{name}`[^|]*\|", table, re.MULTILINE)
+
+
+def test_the_recipes_for_clusters_are_well_formed() -> None:
+    import yaml
+
+    launcher, kubernetes = blocks(ROOT / "docs" / "scaling.md", "yaml")
+    found = yaml.safe_load(launcher)
+    assert found["max_workers"] == len(found["provider"]["worker_ips"])
+    for step in ("head_start_ray_commands", "worker_start_ray_commands"):
+        assert any("ray start" in command for command in found[step])
+    job, policy = yaml.safe_load_all(kubernetes)
+    assert (job["kind"], policy["kind"]) == ("RayJob", "NetworkPolicy")
+    words = job["spec"]["entrypoint"].split()
+    assert words[:2] == ["retrasyn", "synthesize"]
+    known = {option for command, option in options() if command == "synthesize"}
+    assert {word for word in words if word.startswith("-")} <= known
+    groups = job["spec"]["rayClusterSpec"]["workerGroupSpecs"]
+    assert {group["replicas"] for group in groups} == {4}
+    assert policy["spec"]["podSelector"]["matchLabels"]

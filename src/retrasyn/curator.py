@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from retrasyn.engines.base import Engine
 from retrasyn.errors import SettingError
 from retrasyn.mechanisms.base import Dialogue, Memory, View, drive
 from retrasyn.messages import (
@@ -33,8 +34,9 @@ from retrasyn.privacy.division import Ledger, NoPrivacy
 from retrasyn.privacy.ledger import UserLedger
 from retrasyn.reading import SAFE, Reading
 from retrasyn.space import Grid, StateSpace
+from retrasyn.synthesis.holding import MakeSink
 from retrasyn.synthesis.lifecycle import LifecycleMemory, Scene
-from retrasyn.synthesis.streams import Streams
+from retrasyn.synthesis.sharded import ShardedStreams
 from retrasyn.synthesis.synthesizer import Synthesizer
 
 MAX_EPSILON = 40.0
@@ -75,6 +77,7 @@ class CuratorState:
     """All that changes. `to_arrays` and `from_arrays` carry it to a file and back."""
 
     ledger: Ledger
+    streams: ShardedStreams
     t: int | None = None
     first_t: int | None = None
     n_reports: int = 0
@@ -84,7 +87,6 @@ class CuratorState:
     errors: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))  # see mean_errors
     memory: Any = field(default_factory=Memory)
     lifecycle: LifecycleMemory = field(default_factory=LifecycleMemory)
-    streams: Streams = field(default_factory=Streams)
 
     @property
     def mean_errors(self) -> tuple[float, float] | None:
@@ -94,7 +96,6 @@ class CuratorState:
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as plain arrays."""
-        ids, cells, entered = self.streams.living()
         memory, life = self.memory, self.lifecycle
         empty = np.empty(0)
         times = [0, 0] if self.t is None or self.first_t is None else [self.t, self.first_t]
@@ -102,9 +103,6 @@ class CuratorState:
             "clock": np.array([self.t is not None, *times, self.n_reports], np.int64),
             "errors": self.errors,
             "rounds": np.array(self.rounds, np.int64).reshape(-1, 3),
-            "streams_ids": ids,
-            "streams_cells": cells,
-            "streams_entered": entered,
             "streams_next": np.array([self.streams.next_id], np.int64),
             "life_masses": np.array([life.going_on, life.quitting], np.float64),
             "life_started": np.array([life.started]),
@@ -112,9 +110,7 @@ class CuratorState:
             "life_enter": empty if life.enter is None else life.enter,
         }
         arrays |= {f"memory_{name}": array for name, array in memory.to_arrays().items()}
-        if self.streams.x.size:
-            n = self.streams.n
-            arrays |= {"streams_x": self.streams.x[:n], "streams_y": self.streams.y[:n]}
+        arrays |= {f"streams_{name}": column for name, column in self.streams.columns().items()}
         if isinstance(self.ledger, UserLedger):
             arrays["ledger_last"] = self.ledger.last
         else:
@@ -130,24 +126,11 @@ class CuratorState:
         self.errors = arrays["errors"].copy()
         self.rounds.clear()
         self.rounds.extend((int(t), int(n), int(spent)) for t, n, spent in arrays["rounds"])
-        ids = arrays["streams_ids"].copy()
-        self.streams = Streams(
-            ids,
-            arrays["streams_cells"].copy(),
-            arrays["streams_entered"].copy(),
-            ids.size,
-            int(arrays["streams_next"][0]),
-        )
-        if "streams_x" in arrays:
-            self.streams.x, self.streams.y = arrays["streams_x"].copy(), arrays["streams_y"].copy()
+        columns = _under("streams_", arrays)
+        next_id = int(columns.pop("next")[0])
+        self.streams.take(columns, next_id)
         enter = arrays["life_enter"]
-        self.memory.load_arrays(
-            {
-                name.removeprefix("memory_"): array
-                for name, array in arrays.items()
-                if name.startswith("memory_")
-            }
-        )
+        self.memory.load_arrays(_under("memory_", arrays))
         self.lifecycle = LifecycleMemory(
             going_on=float(arrays["life_masses"][0]),
             quitting=float(arrays["life_masses"][1]),
@@ -159,6 +142,15 @@ class CuratorState:
             self.ledger.last = arrays["ledger_last"].copy()
         else:
             self.ledger.spent = {int(t): int(spend) for t, spend in arrays["ledger_spent"]}
+
+
+def _under(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays whose names begin with a prefix, without it."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
 
 
 class Curator:
@@ -189,6 +181,8 @@ class Curator:
         length_scale: float | None = None,
         oracle: OracleWish = "oue",
         n_threads: int | None = None,
+        engine: Engine | None = None,
+        make_sink: MakeSink | None = None,
     ) -> None:
         self.method = find_method(method) if isinstance(method, str) else method
         self.grid = grid
@@ -200,16 +194,17 @@ class Curator:
         self.length_scale = length_scale  # None: from what was released
         self.gap = reading.gap(self.window)
         self.oracle = self._choose_oracle(oracle)
-        self.synthesizer = Synthesizer(
+        self.synthesizer = Synthesizer(grid, seed, self.method.steers)
+        streams = ShardedStreams.open(
             grid,
-            seed,
-            n_threads,
-            steers=self.method.steers,
+            engine,
             continuous=self.method.continuous,
+            n_threads=n_threads,
+            make_sink=make_sink,
         )
         ledger = self.method.division.open_ledger(epsilon=self.epsilon, gap=self.gap)
         memory = self.method.mechanism.open_memory(self.states, self.gap)
-        self.state = CuratorState(ledger=ledger, memory=memory)
+        self.state = CuratorState(ledger=ledger, streams=streams, memory=memory)
 
     def step(
         self,
@@ -343,11 +338,10 @@ class Curator:
             scene=scene,
         )
         n_born, n_ended = self.synthesizer.step(state.streams, model, plan, t)
-        x, y = self.synthesizer.points(state.streams, t)
-        ids, cells, _ = state.streams.living()
+        released = self.synthesizer.release(state.streams, t)
         uncertainty = None
         if outcome.mass_variance is not None and scene.mass is not None:
-            counts = np.bincount(cells, minlength=self.grid.n_cells)
+            counts = state.streams.counts
             uncertainty = standard_errors(counts, scene.mass, outcome.mass_variance, self.grid)
             state.errors += 1.0, uncertainty.cell_errors.mean(), uncertainty.flow_errors.mean()
         n_reports = sum(grant.reporters.size for grant in granted)
@@ -359,10 +353,8 @@ class Curator:
         state.t = t
         return Release(
             t=t,
-            ids=ids.copy(),
-            cells=cells.copy(),
-            x=x,
-            y=y,
+            n_points=state.streams.n,
+            **released,
             n_born=n_born,
             n_ended=n_ended,
             epsilon_t=spent / MICRO,
@@ -376,7 +368,6 @@ class Curator:
 
     def _scene(self, outcome: Outcome, flags: Flags | None) -> Scene:
         """Gather what a lifecycle may look at besides the model."""
-        _, cells, _ = self.state.streams.living()
         mass = None
         if outcome.released is not None:
             mass = np.zeros(self.states.move_index.shape)
@@ -384,7 +375,7 @@ class Curator:
             whole = mass.sum()
             mass = mass / whole if whole > 0 else None
         return Scene(
-            cell_counts=np.bincount(cells, minlength=self.grid.n_cells),
+            cell_counts=self.state.streams.counts,
             mass=mass,
             hazard=outcome.hazard,
             ages_of_quitters=None if flags is None else flags.ages_of_quitters,

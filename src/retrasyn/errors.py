@@ -13,6 +13,7 @@
     ├── ConsentError       the owner has not agreed to what a campaign promises
     ├── WireError          bytes are not exactly what their encoder makes
     ├── CheckpointError    a checkpoint is missing, damaged, or belongs to another run
+    ├── EngineError        a cluster cannot be reached, or cannot go on
     ├── StoreError         the service's database cannot be read or written; nothing was acked
     ├── Busy               the service takes no reports right now; the same bytes again, later
     ├── UnknownToken       an enrolment token was never made, or was used before
@@ -65,6 +66,10 @@ class WireError(RetraSynError):
 
 class CheckpointError(RetraSynError):
     """A checkpoint is missing, damaged, or belongs to another run."""
+
+
+class EngineError(RetraSynError):
+    """A cluster cannot be reached, or cannot go on."""
 
 
 class StoreError(RetraSynError):

@@ -149,9 +149,13 @@ class Uncertainty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """One timestamp of the synthetic stream."""
+    """One timestamp of the synthetic stream.
+
+    Where shards write their own points, the columns are empty here and `n_points` is not 0.
+    """
 
     t: int
+    n_points: int
     ids: npt.NDArray[np.int64]  # [n]
     cells: npt.NDArray[np.uint16]  # [n]
     x: npt.NDArray[np.float64]  # [n]

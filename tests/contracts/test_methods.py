@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrasyn import METHODS, synthesize
+from retrasyn.engines.local import LocalEngine
 from retrasyn.errors import SettingError
 from retrasyn.methods import configure, find_method
 from retrasyn.reading import SAFE
@@ -61,6 +62,15 @@ def test_every_timestamp_has_as_many_points_as_the_real_one(name, city):
     synthetic, _ = synthesize(city, name, box=CITY_BOX, window=10)
     span = (city.first_t, city.last_t)
     assert sizes(synthetic, *span) == sizes(city, *span)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=3)
+@given(n_shards=st.integers(2, 7))
+def test_any_number_of_shards_makes_the_same_bytes(name, city, n_shards):
+    one, _ = synthesize(city, name, box=CITY_BOX, window=10)
+    many, _ = synthesize(city, name, box=CITY_BOX, window=10, engine=LocalEngine(n_shards))
+    assert columns(one) == columns(many)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -16,7 +16,7 @@ from retrasyn.privacy.ledger import UserLedger
 from retrasyn.privacy.replay import Replay
 from retrasyn.privacy.selection import PhaseSlots
 from retrasyn.reading import SAFE
-from retrasyn.simulation.sealed import pack_replay, unpack_replay
+from retrasyn.simulation.replays import pack_replay, unpack_replay
 
 EPSILON = 1_000_000
 FURTHEST = 9

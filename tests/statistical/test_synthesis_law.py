@@ -13,6 +13,7 @@ from retrasyn.space import Box, Grid, StateSpace
 from retrasyn.synthesis.lifecycle import EnterQuit, LifecycleMemory
 from retrasyn.synthesis.streams import Streams
 from retrasyn.synthesis.synthesizer import Synthesizer
+from shards import dealt
 
 LEVEL = 1e-6
 SIDE, SCALE, T = 2, 4.0, 10
@@ -33,7 +34,7 @@ def ours(n_each, target, *, seed, reading=SAFE):
     model = MobilityModel.from_frequencies(frequencies(), STATES)
     cells = np.tile(np.arange(N_CELLS, dtype=np.uint16), 6 * n_each)
     entered = np.repeat(T - np.arange(1, 7, dtype=np.int32), N_CELLS * n_each)
-    streams = Streams(np.arange(cells.size), cells.copy(), entered.copy(), cells.size, cells.size)
+    streams = dealt(GRID, Streams(np.arange(cells.size), cells, entered, cells.size))
     plan = EnterQuit().plan(
         model, LifecycleMemory(), grid=GRID, reading=reading, length_scale=SCALE, size=target
     )
@@ -55,8 +56,9 @@ def test_quits_follow_equation_8_by_cell_and_length():
     plan = EnterQuit().plan(
         model, LifecycleMemory(), grid=GRID, reading=SAFE, length_scale=SCALE, size=0
     )
-    begun = Streams(np.arange(cells.size), cells, entered, cells.size, cells.size)
-    moved, _ = Synthesizer(GRID, 5)._decide(begun, model, plan, T)
+    begun = dealt(GRID, Streams(np.arange(cells.size), cells, entered, cells.size))
+    Synthesizer(GRID, 5).decide(begun, model, plan, T)
+    moved = begun.engine.workers[0]._kept
     quit_at = moved == 0xFFFF
     for cell in range(N_CELLS):
         for length in range(1, 7):
@@ -78,8 +80,9 @@ def test_quits_are_plain_products_when_read_as_printed():
         length_scale=SCALE,
         size=0,
     )
-    begun = Streams(np.arange(cells.size), cells, entered, cells.size, cells.size)
-    moved, _ = Synthesizer(GRID, 6)._decide(begun, model, plan, T)
+    begun = dealt(GRID, Streams(np.arange(cells.size), cells, entered, cells.size))
+    Synthesizer(GRID, 6).decide(begun, model, plan, T)
+    moved = begun.engine.workers[0]._kept
     for length in (1, 6):
         who = (cells == 0) & (T - entered == length)
         p = min(1.0, length / SCALE * model.quit_hazard[0])
@@ -137,10 +140,10 @@ def test_a_whole_step_has_the_law_of_the_plain_loop(change):
 
 
 def test_points_are_uniform_in_their_cell():
-    streams = Streams(
-        np.arange(50_000), np.zeros(50_000, np.uint16), np.zeros(50_000, np.int32), 50_000, 50_000
-    )
-    x, y = Synthesizer(GRID, 3).points(streams, 8)
+    nowhere = np.zeros(50_000, np.uint16)
+    streams = dealt(GRID, Streams(np.arange(50_000), nowhere, np.zeros(50_000, np.int32), 50_000))
+    points = Synthesizer(GRID, 3).release(streams, 8)
+    x, y = points["x"], points["y"]
     assert stats.kstest(x / GRID.cell_width, "uniform").pvalue > LEVEL
     assert stats.kstest(y / GRID.cell_height, "uniform").pvalue > LEVEL
     assert abs(np.corrcoef(x, y)[0, 1]) < stats.norm.isf(LEVEL / 2) / 50_000**0.5

@@ -23,10 +23,12 @@ from retrasyn.synthesis.lifecycle import (
     Scene,
 )
 from retrasyn.synthesis.ordered import kernels, steps
-from retrasyn.synthesis.ordered.steps import _FLOOR, OrderedSteps, _angles
+from retrasyn.synthesis.ordered.angles import angles
+from retrasyn.synthesis.ordered.steps import _FLOOR, OrderedSteps
 from retrasyn.synthesis.streams import Streams
 from retrasyn.synthesis.synthesizer import Synthesizer
 from retrasyn.synthesis.workers import MIN_SLICE
+from shards import dealt
 
 T, SEED = 1500, 7
 sides = st.integers(1, 6)
@@ -42,9 +44,7 @@ def crowd(side, n, seed, oldest=1200):
     random = np.random.default_rng(seed)
     cells = random.integers(0, side * side, n).astype(np.uint16)
     age = np.minimum(random.geometric(0.02, n) ** 2, oldest)
-    streams = Streams(
-        np.cumsum(random.integers(1, 5, n)), cells, (T - age).astype(np.int32), n, 10 * n
-    )
+    streams = Streams(np.cumsum(random.integers(1, 5, n)), cells, (T - age).astype(np.int32), n)
     streams.x = cells % side + random.uniform(naive.MARGIN, 1 - naive.MARGIN, n)
     streams.y = cells // side + random.uniform(naive.MARGIN, 1 - naive.MARGIN, n)
     return streams
@@ -109,8 +109,15 @@ def survivors(streams, probabilities, size):
     return alive
 
 
-def advance(streams, plan, side, **keywords):
-    return OrderedSteps(grid_of(side), SEED, True, True, **keywords).advance(streams, plan, T)
+def advance(streams, plan, side, *, t=T, **settings):
+    """Take streams through one timestamp in place; return how many ended."""
+    sharded = dealt(grid_of(side), streams, next_id=10 * streams.n, continuous=True, **settings)
+    n_left = OrderedSteps(grid_of(side), SEED, True).advance(sharded, plan, t)
+    n_ended = streams.n - n_left
+    left = Streams.of(sharded.columns())
+    for name in ("ids", "cells", "entered", "n", "x", "y"):
+        setattr(streams, name, getattr(left, name))
+    return n_ended
 
 
 def test_the_age_buckets_are_those_of_the_plain_loop():
@@ -129,7 +136,8 @@ def test_sums_of_hazards_equal_the_plain_loop(side, n, oldest, factor, cap, seed
     streams, random = crowd(side, n, seed), np.random.default_rng(seed)
     by_age, by_cell = random.random(oldest), random.random(side * side) * 3
     ids, cells, entered = streams.living()
-    plain, capped = kernels.sum_hazards(cells, entered, T, by_age, by_cell, factor, cap)
+    sums = kernels.sum_hazards(cells, entered, T, by_age, by_cell, factor, cap)
+    plain, capped = (total / kernels.UNITS for total in sums)
     hazards = [by_age[min(age, oldest) - 1] for age in ages_of(streams)]
     probabilities = [
         min(cap, factor * h * by_cell[cell]) for h, cell in zip(hazards, cells, strict=True)
@@ -145,7 +153,7 @@ def test_sums_of_hazards_equal_the_plain_loop(side, n, oldest, factor, cap, seed
     expected = [shared.ENDED if u < p else cell for u, p, cell in drawn]
     assert kept.tolist() == expected
     assert n_alive == sum(cell != shared.ENDED for cell in expected)
-    counts = kernels.count_kept(kept, side * side).tolist()
+    counts = shared.count_cells(kept, side * side).tolist()
     assert counts == [expected.count(cell) for cell in range(side * side)]
 
 
@@ -201,10 +209,10 @@ def test_a_size_of_nothing_ends_everybody():
     ]:
         streams = crowd(2, 30, 3)
         plan = plan_of(lifecycle, streams, 2, 0, 3, **scene)
-        born, ended = Synthesizer(grid_of(2), SEED, steers=True, continuous=True).step(
-            streams, model_of(2, 3), plan, T
-        )
-        assert (streams.n, born, ended) == (0, 0, 30)
+        sharded = dealt(grid_of(2), streams, continuous=True)
+        synthesizer = Synthesizer(grid_of(2), SEED, steers=True)
+        born, ended = synthesizer.step(sharded, model_of(2, 3), plan, T)
+        assert (sharded.n, born, ended) == (0, 0, 30)
 
 
 def test_lifecycles_that_need_answers_say_so():
@@ -295,7 +303,7 @@ def test_steering_goes_on_from_the_pull_before(side, n, seed):
             size=n,
             scene=Scene(cell_counts=counts, mass=mass, ages_of_quitters=np.empty(0, np.int64)),
         )
-        OrderedSteps(grid_of(side), SEED, True, True).advance(streams, plan, T + t)
+        advance(streams, plan, side, t=T + t)
         kernel = mass / mass.sum(axis=1, keepdims=True)
         begin = [v**steps._KEPT_PULL for v in expected]
         _, expected = naive.steer(
@@ -335,7 +343,7 @@ def test_points_step_as_in_the_plain_loop_and_end_up_in_the_right_cell(side, n, 
         for x, y, a, b, turn in zip(streams.x, streams.y, before, after, turns, strict=True)
     ]
     lengths = np.pi / 4 * (1 - stay)
-    kernels.step_points(ids, before, after, key, lengths, _angles(), side, streams.x, streams.y)
+    kernels.step_points(ids, before, after, key, lengths, angles(), side, streams.x, streams.y)
     np.testing.assert_allclose(
         np.stack([streams.x, streams.y], axis=1), np.array(expected).reshape(-1, 2), atol=1e-9
     )
@@ -376,11 +384,12 @@ def test_points_are_compacted_with_their_streams(alive):
 )
 def test_steps_in_order_keep_sizes_cells_and_points_together(many, lifecycle, side, seed):
     grid = Grid(Box(116.15, 39.75, 116.60, 40.10), side)
-    synthesizer = Synthesizer(grid, SEED, steers=True, continuous=True)
-    streams, known = Streams(), seed % 3 > 0
+    synthesizer = Synthesizer(grid, SEED, steers=True)
+    streams, known = dealt(grid, continuous=True, n_shards=1 + seed % 4), seed % 3 > 0
     for t, size in enumerate(many):
-        before = dict(zip(streams.ids[: streams.n], streams.cells[: streams.n], strict=True))
-        counts = np.bincount(streams.cells[: streams.n], minlength=grid.n_cells)
+        before = dict(zip(*streams.living()[:2], strict=True))
+        counts = np.bincount(streams.living()[1], minlength=grid.n_cells)
+        assert counts.tolist() == streams.counts.tolist()
         plan = lifecycle.plan(
             model_of(side, seed + t),
             LifecycleMemory(),
@@ -397,8 +406,9 @@ def test_steps_in_order_keep_sizes_cells_and_points_together(many, lifecycle, si
         synthesizer.step(streams, model_of(side, seed + t), plan, t)
         ids, cells, entered = streams.living()
         assert streams.n == size
-        x, y = synthesizer.points(streams, t)
-        assert np.array_equal(grid.cells_of(x, y), cells)
+        points = synthesizer.release(streams, t)
+        assert np.array_equal(points["ids"], ids)
+        assert np.array_equal(grid.cells_of(points["x"], points["y"]), cells)
         for stream, cell, began in zip(ids, cells, entered, strict=True):
             if stream in before:
                 assert cell in grid.neighbours(before[stream])
@@ -448,3 +458,30 @@ def test_both_caps_bind_as_in_the_plain_loop(more):
     expected = [int(streams.ids[i]) for i in survivors(streams, probabilities, size)]
     advance(streams, plan, side)
     assert streams.ids[: streams.n].tolist() == expected
+
+
+@given(
+    sides,
+    st.integers(0, 200),
+    st.floats(0, 1.3),
+    st.lists(st.one_of(st.integers(1, 12), st.integers(1, 900)), max_size=60),
+    st.integers(2, 7),
+    seeds,
+)
+def test_steps_in_order_do_not_depend_on_the_number_of_shards(
+    side, n, part, real_ages, n_shards, seed
+):
+    scenes = {
+        QuitByAge(): {"hazard": np.full(400, 0.05)},
+        QuitByLength(): {},
+        QuitAsSeen(): {"ages_of_quitters": np.array(real_ages, np.int64)},
+    }
+    for lifecycle, scene in scenes.items():
+        ends = []
+        for shards in (1, n_shards):
+            streams = crowd(side, n, seed)
+            plan = plan_of(lifecycle, streams, side, int(part * n), seed, **scene)
+            n_ended = advance(streams, plan, side, n_shards=shards)
+            columns = {name: column.tobytes() for name, column in streams.columns().items()}
+            ends.append((n_ended, plan.pull.tobytes(), columns))
+        assert ends[0] == ends[1]

@@ -15,6 +15,7 @@ from retrasyn.synthesis.lifecycle import EnterQuit, Immortal, LifecycleMemory
 from retrasyn.synthesis.streams import Streams
 from retrasyn.synthesis.synthesizer import Synthesizer
 from retrasyn.synthesis.workers import MIN_SLICE
+from shards import dealt
 
 GRID = Grid(Box(0, 0, 1, 1), 4)
 STATES = StateSpace(GRID)
@@ -27,9 +28,10 @@ def random_model(seed, quit_mass=0.1):
     return MobilityModel.from_frequencies(released / released.sum(), STATES)
 
 
-def advance(sizes, *, seed=0, model_seed=0, n_threads=1, reading=SAFE, grid=GRID):
+def advance(sizes, *, seed=0, model_seed=0, n_threads=1, n_shards=1, reading=SAFE, grid=GRID):
     """Run steps of given sizes; yield streams after each."""
-    synthesizer, streams, memory = Synthesizer(grid, seed, n_threads), Streams(), LifecycleMemory()
+    streams, memory = dealt(grid, n_threads=n_threads, n_shards=n_shards), LifecycleMemory()
+    synthesizer = Synthesizer(grid, seed)
     for t, size in enumerate(sizes):
         model = random_model(model_seed + t)
         plan = EnterQuit().plan(
@@ -59,8 +61,9 @@ def test_every_step_has_the_wanted_size_and_moves_only_to_neighbours(sizes, seed
 def test_points_lie_in_their_cells(sizes):
     synthesizer = Synthesizer(Grid(Box(116.15, 39.75, 116.60, 40.10), 4), 3)
     for t, (streams, *_) in enumerate(advance(sizes, grid=synthesizer.grid)):
-        x, y = synthesizer.points(streams, t)
-        assert synthesizer.grid.cells_of(x, y).tolist() == streams.living()[1].tolist()
+        points = synthesizer.release(streams, t)
+        cells = synthesizer.grid.cells_of(points["x"], points["y"])
+        assert cells.tolist() == points["cells"].tolist() == streams.living()[1].tolist()
 
 
 def test_many_threads_make_the_same_bytes_as_one():
@@ -72,38 +75,44 @@ def test_many_threads_make_the_same_bytes_as_one():
     assert states[0] == states[1] == states[2]
 
 
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=6), st.integers(2, 7), st.integers(0, 50))
+def test_many_shards_make_the_same_bytes_as_one(sizes, n_shards, seed):
+    one, many = (
+        [[part.tobytes() for part in s.living()] for s, *_ in advance(sizes, seed=seed, n_shards=n)]
+        for n in (1, n_shards)
+    )
+    assert one == many
+
+
 def test_draws_do_not_depend_on_who_else_is_there():
     synthesizer, model = Synthesizer(GRID, 7), random_model(1)
     plan = EnterQuit().plan(
         model, LifecycleMemory(), grid=GRID, reading=SAFE, length_scale=5.0, size=100
     )
-    streams = Streams()
+    streams = dealt(GRID)
     synthesizer.step(streams, model, plan, 0)
-    half = Streams(
-        streams.ids[:100:2].copy(),
-        streams.cells[:100:2].copy(),
-        streams.entered[:100:2].copy(),
-        50,
-        100,
-    )
-    whole, _ = synthesizer._decide(streams, model, plan, 1)
-    whole = whole.copy()
-    part, _ = synthesizer._decide(half, model, plan, 1)
-    assert whole[::2].tolist() == part.tolist()
+    half = dealt(GRID)
+    half.take({name: column[:100:2] for name, column in streams.columns().items()}, 100)
+    synthesizer.decide(streams, model, plan, 1)
+    synthesizer.decide(half, model, plan, 1)
+    (whole,), (part,) = streams.engine.workers, half.engine.workers
+    assert whole._kept[::2].tolist() == part._kept.tolist()
 
 
 @pytest.mark.parametrize("n_surplus", [1, 7, 500, 1999, 2000])
-def test_a_surplus_ends_exactly_the_smallest_keys(n_surplus):
+@pytest.mark.parametrize("n_shards", [1, 3])
+def test_a_surplus_ends_exactly_the_smallest_keys(n_surplus, n_shards):
     model = random_model(5)
     plan = EnterQuit().plan(
         model, LifecycleMemory(), grid=GRID, reading=SAFE, length_scale=5.0, size=2000
     )
-    synthesizer, streams = Synthesizer(GRID, 9), Streams()
+    synthesizer, streams = Synthesizer(GRID, 9), dealt(GRID, n_shards=n_shards)
     synthesizer.step(streams, model, plan, 0)
-    ids, cells, _ = streams.living()
-    moved = cells.copy()
-    synthesizer._end_surplus(streams, moved, plan, 1, n_alive=2000, n_surplus=n_surplus)
-    ended = set(ids[moved == kernels.ENDED].tolist())
+    ids, cells, _ = (part.copy() for part in streams.living())
+    streams.engine.each("quit_nobody")
+    synthesizer.end_surplus(streams, plan, 1, n_alive=2000, n_surplus=n_surplus)
+    streams.engine.each("settle")
+    ended = set(ids.tolist()) - set(streams.living()[0].tolist())
     everybody = np.zeros(GRID.n_cells, np.uint64)
     _, _, places, keys = kernels.keys_above(
         ids,
@@ -121,7 +130,7 @@ def test_a_surplus_ends_exactly_the_smallest_keys(n_surplus):
 
 def test_an_empty_model_lets_everybody_stay_and_enter_anywhere():
     model = MobilityModel.from_frequencies(None, STATES)
-    synthesizer, streams, memory = Synthesizer(GRID, 1), Streams(), LifecycleMemory()
+    synthesizer, streams, memory = Synthesizer(GRID, 1), dealt(GRID), LifecycleMemory()
     for t in range(3):
         plan = EnterQuit().plan(
             model, memory, grid=GRID, reading=SAFE, length_scale=None, size=4000
@@ -146,7 +155,7 @@ def test_a_cell_everybody_quits_from_is_left_at_once():
     released[STATES.quits(3)] = 1.0
     released[STATES.enters(3)] = 1.0
     model = MobilityModel.from_frequencies(released / 2, STATES)
-    synthesizer, streams, memory = Synthesizer(GRID, 1), Streams(), LifecycleMemory()
+    synthesizer, streams, memory = Synthesizer(GRID, 1), dealt(GRID), LifecycleMemory()
     for t in range(2):
         plan = EnterQuit().plan(model, memory, grid=GRID, reading=SAFE, length_scale=5.0, size=50)
         born, ended = synthesizer.step(streams, model, plan, t)
@@ -155,7 +164,7 @@ def test_a_cell_everybody_quits_from_is_left_at_once():
 
 def test_immortal_streams_begin_once_and_never_end():
     model, memory = random_model(3), LifecycleMemory()
-    synthesizer, streams = Synthesizer(GRID, 1), Streams()
+    synthesizer, streams = Synthesizer(GRID, 1), dealt(GRID)
     numbers = []
     for t, size in enumerate([0, 30, 5, 90]):
         plan = Immortal().plan(model, memory, grid=GRID, reading=SAFE, length_scale=None, size=size)
@@ -168,7 +177,9 @@ def moved_from(cell, released, lifecycle, n=9000):
     """Return how many of n streams in a cell go to each cell in one step."""
     model = MobilityModel.from_frequencies(released, STATES)
     synthesizer = Synthesizer(GRID, 11)
-    streams = Streams(np.arange(n), np.full(n, cell, np.uint16), np.zeros(n, np.int64), n, n)
+    streams = dealt(
+        GRID, Streams(np.arange(n), np.full(n, cell, np.uint16), np.zeros(n, np.int32), n)
+    )
     memory = LifecycleMemory(started=True)
     plan = lifecycle.plan(model, memory, grid=GRID, reading=SAFE, length_scale=None, size=n)
     synthesizer.step(streams, model, plan, 1)

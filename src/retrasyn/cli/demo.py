@@ -83,11 +83,12 @@ def _show(seed: int, oracle: OracleWish, pace: float, port: int, *, opens: bool)
 
 def _report(out: Path, seed: int, oracle: OracleWish) -> None:
     """Synthesise the city and write everything, with a report."""
-    from retrasyn.data.writing_files import replacing, write
+    from retrasyn.data.writing_files import write
     from retrasyn.errors import OutputError
     from retrasyn.metrics.pair import Pair
     from retrasyn.metrics.suite import evaluate_pair
     from retrasyn.receipts.files import receipt_place, write_with_receipt
+    from retrasyn.replacing import replacing
     from retrasyn.report.page import check_available, write_report
     from retrasyn.simulation.city import CITY_BOX, demo_city
     from retrasyn.simulation.run import synthesize

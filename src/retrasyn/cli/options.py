@@ -1,10 +1,16 @@
 """Options that several commands share, and how their text is read."""
 
-from typing import Annotated, Literal
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from retrasyn.errors import SettingError
+
+if TYPE_CHECKING:
+    from retrasyn.engines.base import Engine
 
 Epsilon = Annotated[float, typer.Option(help="Privacy budget over any window.")]
 Window = Annotated[int, typer.Option(help="Length w of the protected window, in timestamps.")]
@@ -59,7 +65,40 @@ Seed = Annotated[
     str, typer.Option(metavar="INTEGER|random", help="Repeats a run; random keeps it secret.")
 ]
 
+EngineName = Annotated[
+    Literal["local", "ray"], typer.Option("--engine", help="Where it runs: here, or on Ray.")
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|ADDRESS",
+        help="With --engine ray: the cluster. (default: one on this machine)",
+        show_default=False,
+    ),
+]
+Shards = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Shards of the synthetic streams. (default: one; with Ray, one per processor)"
+    ),
+]
+
 _SEED_DIGITS = 100
+
+
+def open_engine(
+    name: str, address: str | None, shards: int | None, folder: Path | None = None
+) -> Engine:
+    """Open the engine that was asked for; on a cluster, all machines have to see the folder."""
+    if name == "ray":
+        from retrasyn.engines.ray import RayEngine
+
+        return RayEngine.start(address=address, n_workers=shards, folder=folder)
+    from retrasyn.engines.local import LocalEngine
+
+    if address is not None:
+        raise SettingError(f"--address {address} needs --engine ray")
+    return LocalEngine(shards or 1)
 
 
 def read_length_scale(text: str | None) -> str | float | None:

@@ -7,12 +7,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from retrasyn.cli import options
 from retrasyn.cli.interrupts import interruptible_progress
 from retrasyn.errors import SettingError
+
+if TYPE_CHECKING:
+    from retrasyn.engines.ray import RayTasks
 
 _EVERY = 30.0  # seconds between two lines where there is no terminal to draw on
 
@@ -56,6 +60,8 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="One seed; without data, one small built-in city.")
     ] = False,
+    engine: options.EngineName = "local",
+    address: options.Address = None,
 ) -> None:
     """Run the paper's experiments again, with our methods beside.
 
@@ -86,6 +92,7 @@ def reproduce(
         folder=out,
         quick=quick,
     )
+    pool = _pool(engine, address)
     scope = Scope(seeds=n_seeds, epsilons=tuple(epsilon) if epsilon else EPSILONS)
     work = Reproduction(studies, sources, Folder.open(out), scope)
     began = time.monotonic()
@@ -93,13 +100,29 @@ def reproduce(
         with interruptible_progress(quiet=False) as progress:
             work.prepare(lambda text: print(text, file=sys.stderr), progress)
         with _display() as told:
-            work.run(jobs=jobs, told=told, stopping=_say_stopping)
+            work.run(
+                jobs=jobs if pool is None else pool.n_tasks,
+                told=told,
+                stopping=_say_stopping,
+                pool=pool,
+            )
     except KeyboardInterrupt:
         sys.stderr.write(f"stopped: what is finished is kept in {out}; run again to go on\n")
         raise
     for path in work.write():
         print(path)
     print(f"in {time.monotonic() - began:.0f} s", file=sys.stderr)
+
+
+def _pool(engine: str, address: str | None) -> RayTasks | None:
+    """Return where runs go if not to processes of this machine."""
+    if engine == "ray":
+        from retrasyn.engines.ray import RayTasks
+
+        return RayTasks(address)
+    if address is not None:
+        raise SettingError(f"--address {address} needs --engine ray")
+    return None
 
 
 def _say_stopping() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -30,6 +30,12 @@ def serve(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Any setting, such as period=10."),
     ] = None,
+    engine: Annotated[
+        Literal["local", "ray"] | None,
+        typer.Option(help="Where synthetic streams live: here, or on Ray.", show_default=False),
+    ] = None,
+    address: options.Address = None,
+    shards: options.Shards = None,
     print_config: Annotated[
         bool, typer.Option("--print-config", help="Print every setting as TOML, and exit.")
     ] = False,
@@ -53,7 +59,9 @@ def serve(
             return
         from retrasyn.service.web.running import run
     changes = options.read_settings(setting)
-    for name, value in (("host", host), ("port", port), ("folder", folder)):
+    given = {"host": host, "port": port, "folder": folder}
+    given |= {"engine": engine, "address": address, "shards": shards}
+    for name, value in given.items():
         if value is not None:
             changes[f"server.{name}"] = str(value)
     settings = Settings.load(config, changes)

@@ -55,8 +55,9 @@ def stream(
 
     Example: retrasyn stream --box 0,0,1,1 < positions.jsonl
     """
-    from retrasyn.data.writing_files import check_place, replacing
+    from retrasyn.data.writing_files import check_place
     from retrasyn.receipts.files import Written
+    from retrasyn.replacing import replacing
     from retrasyn.simulation.live import Live
     from retrasyn.simulation.plan import Plan
     from retrasyn.space import Box, Grid
@@ -169,7 +170,7 @@ def _format(release: Release, stamp: dict[str, Any], *, errors: bool) -> str:
     return json.dumps(
         {
             "t": release.t,
-            "n_points": release.ids.size,
+            "n_points": release.n_points,
             "n_born": release.n_born,
             "n_ended": release.n_ended,
             "n_reports": release.n_reports,

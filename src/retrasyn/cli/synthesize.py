@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,6 +61,12 @@ def synthesize(
         Path | None, typer.Option(metavar="DIR", help="Keep finished timestamps here.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    engine: options.EngineName = "local",
+    address: options.Address = None,
+    shards: options.Shards = None,
+    parts: Annotated[
+        bool, typer.Option("--parts", help="Make OUT a folder; every shard writes its own parts.")
+    ] = False,
 ) -> None:
     """Turn recorded positions into a private synthetic stream.
 
@@ -71,11 +80,10 @@ def synthesize(
     from retrasyn.data.writing_files import (
         check_expressible,
         check_place,
-        check_writable,
-        replacing,
     )
     from retrasyn.errors import OutputError, SettingError
-    from retrasyn.receipts.files import receipt_place, write_with_receipt
+    from retrasyn.receipts.files import bind_parts, receipt_place, write_with_receipt
+    from retrasyn.replacing import replacing
     from retrasyn.simulation import checkpoint as checkpoints
     from retrasyn.simulation import run
     from retrasyn.simulation.plan import Plan
@@ -97,7 +105,7 @@ def synthesize(
     extent = Box.parse(box) if box is not None else None
     Grid(extent or Box(0, 0, 1, 1), grid)
     number = options.read_seed(seed)
-    check_writable(out)
+    _check_output(out, parts=parts, datetime=datetime)
     receipt_path = receipt_place(out)
     check_place(receipt_path)
     if os.path.exists(source) and os.path.exists(out) and out.samefile(source):  # noqa: PTH110
@@ -106,15 +114,18 @@ def synthesize(
         _check_errors(errors, plan, checkpoint)
     if resume and checkpoint is None:
         raise SettingError("--resume needs --checkpoint DIR, the folder to go on from")
-    real = read(source)
-    check_expressible(real, out, datetime=datetime)
-    for note in real.notes:
-        sys.stderr.write(f"note: {source}: {note}\n")
-    table: UncertaintyTable | None = None
-    if errors is not None:
-        table = UncertaintyTable(Grid(extent or run.bounding_box(real), grid))
-    with interruptible_progress(as_json) as progress:
-        try:
+    with (
+        contextlib.closing(options.open_engine(engine, address, shards, checkpoint)) as home,
+        _folder_of_parts(out, wanted=parts, kept=checkpoint is not None) as folder,
+    ):
+        real = read(source)
+        check_expressible(real, out, datetime=datetime)
+        for note in real.notes:
+            sys.stderr.write(f"note: {source}: {note}\n")
+        table: UncertaintyTable | None = None
+        if errors is not None:
+            table = UncertaintyTable(Grid(extent or run.bounding_box(real), grid))
+        with _said_where_to_go_on(checkpoint), interruptible_progress(as_json) as progress:
             synthetic, receipt = run.synthesize(
                 real,
                 method,
@@ -128,23 +139,72 @@ def synthesize(
                 resume=resume,
                 progress=progress,
                 on_release=None if table is None else table.add,
+                engine=home,
+                parts=folder,
                 **asked,
             )
-        except KeyboardInterrupt:
-            kept = (
-                f"go on with --checkpoint {checkpoint} --resume"
-                if checkpoint
-                else ("nothing was written")
+        with replacing(receipt_path) as temporary:
+            if errors is not None and table is not None:
+                table.write(errors)
+            receipt = (
+                write_with_receipt(synthetic, receipt, out, temporary, datetime=datetime)
+                if folder is None
+                else bind_parts(receipt, folder, out, temporary)
             )
-            sys.stderr.write(f"stopped: {kept}\n")
-            raise
-    with replacing(receipt_path) as temporary:
-        if errors is not None and table is not None:
-            table.write(errors)
-        receipt = write_with_receipt(synthetic, receipt, out, temporary, datetime=datetime)
     if checkpoint is not None:
         checkpoints.discard(checkpoint)
     print(receipt.to_json() if as_json else _summary(receipt, out, receipt_path))
+
+
+@contextlib.contextmanager
+def _said_where_to_go_on(checkpoint: Path | None) -> Iterator[None]:
+    """Say what is left of a run that was stopped."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = (
+            f"go on with --checkpoint {checkpoint} --resume"
+            if checkpoint
+            else "nothing was written"
+        )
+        sys.stderr.write(f"stopped: {kept}\n")
+        raise
+
+
+@contextlib.contextmanager
+def _folder_of_parts(out: Path, *, wanted: bool, kept: bool) -> Iterator[Path | None]:
+    """Make a hidden folder beside OUT for what shards write, until it can take its place.
+
+    What is left of a run that was stopped stays only where a checkpoint belongs to it.
+    """
+    from retrasyn.errors import OutputError
+
+    folder = out.with_name(f".{out.name}.unfinished")
+    if not wanted:
+        yield None
+        return
+    if not kept:
+        shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be made: {error.strerror}") from None
+    try:
+        yield folder
+    finally:
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_output(out: Path, *, parts: bool, datetime: bool) -> None:
+    """Refuse a place where the result could not be put."""
+    from retrasyn.data.parts import check_new_folder
+    from retrasyn.data.writing_files import check_writable
+    from retrasyn.errors import SettingError
+
+    if parts and datetime:
+        raise SettingError("--datetime cannot go with --parts: every shard writes its own points")
+    check_new_folder(out) if parts else check_writable(out)
 
 
 def _check_errors(errors: Path, plan: Plan, checkpoint: Path | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import re
@@ -18,6 +19,7 @@ import pyarrow.parquet
 from retrasyn.data import geoparquet
 from retrasyn.data.frames import COLUMNS, OPTIONAL, column
 from retrasyn.data.metadata import Metadata
+from retrasyn.data.parts import parts_in
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import InputError
 
@@ -33,7 +35,8 @@ def read(
 ) -> Trajectories:
     """Read ``traj_id, t, x, y`` and, where present, ``user_id``; other columns are ignored.
 
-    The format follows the suffix, ``.parquet``, ``.csv`` or ``.geoparquet``. Where a Parquet file
+    The format follows the suffix, ``.parquet``, ``.csv`` or ``.geoparquet``. A folder that shards
+    wrote their parts into is read like the one file it stands for. Where a Parquet file
     has a column of points, it takes the place of x and y. Epoch, period and coordinate system are
     read where the file keeps them.
 
@@ -65,7 +68,9 @@ def read(
             else:
                 columns["x"], columns["y"] = geoparquet.coordinates(table.column(name))
         del table
-        return Trajectories.from_columns(**columns, clock=known.clock, crs=known.crs)
+        found = Trajectories.from_columns(**columns, clock=known.clock, crs=known.crs)
+        # Parts have to be sorted into each other: that mends nothing.
+        return dataclasses.replace(found, notes=()) if path.is_dir() else found
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
@@ -87,7 +92,7 @@ def check_readable(path: str | os.PathLike[str]) -> Path:
     path = Path(path)
     if not os.path.exists(path):  # noqa: PTH110 - Path.exists fails on a name too long
         raise InputError(f"{path} does not exist; check the path")
-    if path.is_dir():
+    if path.is_dir() and not parts_in(path):
         raise InputError(f"{path} is a folder; name a .parquet or .csv file")
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(
@@ -136,6 +141,8 @@ def points_column(schema: pa.Schema) -> str | None:
 
 
 def _read_parquet(path: Path) -> pa.Table:
+    if path.is_dir():
+        return pa.concat_tables([_read_parquet(part) for part in parts_in(path)])
     schema = pa.parquet.read_schema(path)
     try:
         points = points_column(schema)
@@ -254,6 +261,8 @@ def read_raw(path: str | os.PathLike[str]) -> Raw:
 
 
 def _raw_parquet(path: Path) -> Raw:
+    if path.is_dir():
+        return Raw(_read_parquet(path), list(COLUMNS))
     schema = pa.parquet.read_schema(path)
     points = points_column(schema)
     wanted = [name for name in (*COLUMNS, *OPTIONAL, points) if schema.names.count(name) == 1]

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from retrasyn.data.writing_files import check_place, replacing
+from retrasyn.data.writing_files import check_place
 from retrasyn.errors import OutputError
+from retrasyn.replacing import replacing
 
 if TYPE_CHECKING:
     from retrasyn.messages import Release

@@ -20,6 +20,7 @@ from retrasyn.data.geojson import BlockWriter
 from retrasyn.data.metadata import Metadata, clock_of
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import OutputError
+from retrasyn.replacing import replacing
 
 SUFFIXES = (".parquet", ".csv", ".geoparquet", ".geojson", ".mfjson")
 _ROWS_AT_ONCE = 1 << 20
@@ -54,31 +55,6 @@ def check_place(path: Path) -> Path:
         raise OutputError(
             f"{path} cannot be written ({error.strerror}); choose another place"
         ) from None
-
-
-@contextlib.contextmanager
-def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
-    """Give a temporary file that becomes `path` when the block ends well, and vanishes if not.
-
-    A private file is for its owner's eyes only.
-    """
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        if not private:
-            umask = os.umask(0)
-            os.umask(umask)
-            temporary.chmod(0o666 & ~umask)
-        temporary.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def write(

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from retrasyn._version import __version__
-from retrasyn.data.writing_files import replacing
 from retrasyn.errors import InputError, OutputError
 from retrasyn.experiments.cells import SECONDS, UTILITY, Cell, Store, Timing
 from retrasyn.experiments.sources import CITY, TITLES, DataSet
+from retrasyn.replacing import replacing
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ class Stopwatch:
         curator.model = self.timed("model", curator.model)
         curator.synthesizer = SimpleNamespace(
             step=self.timed("synthesis", synthesizer.step),
-            points=self.timed("synthesis", synthesizer.points),
+            release=self.timed("synthesis", synthesizer.release),
         )
         curator.begin = lambda *args, **kwargs: TimedDialogue(begin(*args, **kwargs), self)
         curator.step = self.timed("curator", curator.step)

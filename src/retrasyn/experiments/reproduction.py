@@ -9,7 +9,7 @@ from pathlib import Path
 from retrasyn.experiments import figures, tables
 from retrasyn.experiments.cells import Cell, Results, Timing, Timings
 from retrasyn.experiments.folder import Folder
-from retrasyn.experiments.runner import Told, load, run_cells, run_timings, tasks_for
+from retrasyn.experiments.runner import Pool, Told, load, run_cells, run_timings, tasks_for
 from retrasyn.experiments.sources import DataSet, Progress, Source
 from retrasyn.experiments.studies import ALL_DATA, Scope, Study, cells_of, timings_of
 from retrasyn.simulation.checkpoint import fingerprint
@@ -46,11 +46,13 @@ class Reproduction:
         """Return the runs of a study that need a stopwatch."""
         return timings_of(study, self._names(study), self.scope)
 
-    def run(self, *, jobs: int, told: Told, stopping: Callable[[], None]) -> None:
-        """Run what is missing."""
+    def run(
+        self, *, jobs: int, told: Told, stopping: Callable[[], None], pool: Pool | None = None
+    ) -> None:
+        """Run what is missing; what needs a stopwatch runs here, whatever the pool."""
         cells = [cell for study in self.studies for cell in self.cells(study)]
         tasks = tasks_for(cells, self.folder.cells.load(), self.sources)
-        run_cells(tasks, self.folder.cells, jobs=jobs, told=told, stopping=stopping)
+        run_cells(tasks, self.folder.cells, jobs=jobs, told=told, stopping=stopping, pool=pool)
         done = self.folder.timings.load()
         timings = dict.fromkeys(timing for study in self.studies for timing in self.timings(study))
         missing = [timing for timing in timings if timing not in done]

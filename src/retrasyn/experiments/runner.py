@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.experiments.cells import Cell, Store, Timing
@@ -22,6 +23,14 @@ Told = Callable[[str, int, int], None]
 Rows = list[dict[str, float]]
 Keep = Callable[["Task", Rows], None]
 Running = dict[Future[Rows], "Task"]
+
+
+class Pool(Protocol):
+    """Runs tasks side by side: processes of this machine, or those of a cluster."""
+
+    def submit(self, function: Callable[[Task], Rows], task: Task, /) -> Future[Rows]:
+        """Run a task."""
+        ...  # pragma: no cover - a protocol has no body
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +74,9 @@ def run_cells(
     jobs: int,
     told: Told,
     stopping: Callable[[], None] = lambda: None,
+    pool: Pool | None = None,
 ) -> None:
-    """Run all tasks and keep each as it finishes.
+    """Run all tasks, in a pool of processes or in the one given, and keep each as it finishes.
 
     With several processes the first Ctrl-C calls `stopping` and lets the runs in hand finish.
     """
@@ -79,30 +89,33 @@ def run_cells(
         done += 1
         told(task.label, done, len(tasks))
 
+    if pool is not None:
+        _run_in_pool(tasks, pool, jobs, keep, stopping)
+        return
     if jobs > 1 and len(tasks) > 1:
-        _run_in_processes(tasks, jobs, keep, stopping)
+        with _threads_shared(jobs), _pool(jobs) as processes:
+            _run_in_pool(tasks, processes, jobs, keep, stopping)
         return
     for task in tasks:
         keep(task, work(task))
 
 
-def _run_in_processes(
-    tasks: list[Task], jobs: int, keep: Keep, stopping: Callable[[], None]
+def _run_in_pool(
+    tasks: list[Task], pool: Pool, jobs: int, keep: Keep, stopping: Callable[[], None]
 ) -> None:
     """Keep `jobs` processes busy until all is done."""
-    with _threads_shared(jobs), _pool(jobs) as pool:
-        running: Running = {}
-        try:
-            for task in tasks:
-                running[pool.submit(work, task)] = task
-                if len(running) > jobs:  # one waits, so that no process ever does
-                    _keep_finished(running, keep)
-            while running:
+    running: Running = {}
+    try:
+        for task in tasks:
+            running[pool.submit(work, task)] = task
+            if len(running) > jobs:  # one waits, so that no process ever does
                 _keep_finished(running, keep)
-        except KeyboardInterrupt:
-            stopping()
-            _finish_runs_in_hand(running, keep)
-            raise
+        while running:
+            _keep_finished(running, keep)
+    except KeyboardInterrupt:
+        stopping()
+        _finish_runs_in_hand(running, keep)
+        raise
 
 
 def _finish_runs_in_hand(running: Running, keep: Keep) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from retrasyn.data.writing_files import check_place, replacing
+from retrasyn.data.writing_files import check_place
 from retrasyn.errors import MissingExtra, OutputError
 from retrasyn.planning.forecast import Forecast, Prospect
+from retrasyn.replacing import replacing
 
 FORMATS = (".png", ".svg")
 # Okabe and Ito's palette: told apart by the colour-blind, and in grey by their markers.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from retrasyn.data.parts import parts_in
 from retrasyn.data.writing_files import write
 from retrasyn.privacy.receipt import DataFile, Receipt
 
@@ -27,7 +28,15 @@ def receipt_place(out: Path) -> Path:
 
 
 def describe(path: Path, *, name: str | None = None) -> DataFile:
-    """Return the size and digest of a file."""
+    """Return the size and digest of a file, or of a folder of parts.
+
+    The digest of a folder is that of the lines that ``sha256sum *`` prints in it.
+    """
+    if path.is_dir():
+        parts = [describe(part) for part in parts_in(path)]
+        lines = "".join(f"{part.sha256}  {part.name}\n" for part in parts)
+        digest = hashlib.sha256(lines.encode()).hexdigest()
+        return DataFile(name or path.name, sum(part.n_bytes for part in parts), digest)
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return DataFile(name or path.name, path.stat().st_size, digest)
@@ -45,6 +54,14 @@ def write_with_receipt(
         place.write_text(bound.to_json() + "\n")
 
     write(synthetic, out, datetime=datetime, on_written=bind)
+    return bound
+
+
+def bind_parts(receipt: Receipt, folder: Path, out: Path, place: Path) -> Receipt:
+    """Write the receipt of a folder of parts, and put the folder in its place."""
+    bound = receipt.travelling_with(describe(folder, name=out.name))
+    place.write_text(bound.to_json() + "\n")
+    folder.rename(out)
     return bound
 
 

@@ -21,7 +21,7 @@ def find_release(receipt_path: Path) -> Path | None:
     if not receipt_path.name.endswith(SUFFIX):
         return None
     path = receipt_path.with_name(receipt_path.name.removesuffix(SUFFIX))
-    return path if path.is_file() else None
+    return path if path.exists() else None
 
 
 def check_release(receipt: Receipt, data: Path | None) -> list[Check]:

@@ -10,8 +10,9 @@ import hashlib
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from retrasyn.data.writing_files import check_place, replacing
+from retrasyn.data.writing_files import check_place
 from retrasyn.errors import MissingExtra
+from retrasyn.replacing import replacing
 from retrasyn.report.content import Content, gather
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from retrasyn._version import __version__
-from retrasyn.data.writing_files import check_place, replacing
+from retrasyn.data.writing_files import check_place
+from retrasyn.replacing import replacing
 from retrasyn.report.page import open_templates, source_of
 from retrasyn.report.statement import state
 

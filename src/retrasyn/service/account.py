@@ -12,10 +12,11 @@ import numpy.typing as npt
 from retrasyn.messages import MICRO, Flags, Release
 from retrasyn.privacy.receipt import Holds, Receipt, Rounds
 from retrasyn.service.campaign import Campaign
+from retrasyn.service.engines import HERE, Engines
 from retrasyn.service.folded import FoldedRound
 from retrasyn.service.presence import Presence
 from retrasyn.simulation.recorded import Folded, Recorded
-from retrasyn.simulation.sealed import pack_replay, unpack_replay
+from retrasyn.simulation.replays import pack_replay, unpack_replay
 
 
 @dataclass(slots=True)
@@ -23,6 +24,7 @@ class Account:
     """All that a campaign has come to so far. A function of its folded rounds and nothing else."""
 
     campaign: Campaign
+    engines: Engines = HERE
     recorded: Recorded = field(init=False)
     presence: Presence = field(default_factory=Presence)
     n_points_in: int = 0
@@ -32,7 +34,7 @@ class Account:
     n_enrolled: int = 0  # then
 
     def __post_init__(self) -> None:
-        self.recorded = Recorded(self.campaign.make_curator())
+        self.recorded = Recorded(self.campaign.make_curator(self.engines.streams))
 
     @property
     def t(self) -> int | None:
@@ -67,7 +69,7 @@ class Account:
     def _step(self, folded: Folded) -> Release:
         release = self.recorded.step(folded)
         self.n_points_in += folded.size
-        self.n_points_out += release.ids.size
+        self.n_points_out += release.n_points
         return release
 
     def receipt(self, release: Release) -> Receipt:
@@ -90,7 +92,7 @@ class Account:
                 epsilon=tuple(spent / MICRO for _, _, spent in rounds),
             ),
         )
-        n = release.ids.size
+        n = release.n_points
         return receipt.holding(Holds(first_t=release.t, last_t=release.t, n_points=n, n_streams=n))
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from retrasyn.curator import Curator
+from retrasyn.engines.base import Engine
 from retrasyn.errors import InputError, SettingError
 from retrasyn.messages import MICRO, Manifest, Round
 from retrasyn.service.durable import write_durably
@@ -94,13 +95,14 @@ class Campaign:
         """Return a text in its signed envelope."""
         return self.signer.sign(kind, text)
 
-    def make_curator(self) -> Curator:
-        """Return a curator that has seen nothing yet."""
+    def make_curator(self, engine: Engine | None = None) -> Curator:
+        """Return a curator that has seen nothing yet; an engine serves one at a time."""
         return self.plan.curator(
             self.grid,
             epsilon=self.manifest.epsilon / MICRO,
             window=self.manifest.window,
             seed=self.seed,
+            engine=engine,
         )
 
     def round_at(self, now: float) -> int:

@@ -97,7 +97,7 @@ class Closing:
         self.counters.fold_seconds = time.perf_counter() - begin
         _log.info(
             "round folded t=%d reports=%d points=%d seconds=%.3f",
-            *(t, release.n_reports, release.ids.size, self.counters.fold_seconds),
+            *(t, release.n_reports, release.n_points, self.counters.fold_seconds),
         )
 
     async def _add_up(self, row: RoundRow) -> tuple[FoldedRound, FoldedRow, bytes]:
@@ -152,7 +152,7 @@ class Closing:
     def step_over(self, t: int) -> None:
         """Step through one round that never opened; a release of nobody is not written."""
         release = self.account.step_missed(t)
-        if release.ids.size and not self.releases.path(t).exists():
+        if release.n_points and not self.releases.path(t).exists():
             self._unwritten.append((release, self.account.receipt(release)))
 
     def step_again(self, round_: FoldedRound) -> None:

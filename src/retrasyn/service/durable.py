@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from retrasyn.data.writing_files import replacing
+from retrasyn.replacing import replacing
 
 
 def write_durably(path: Path, content: bytes, *, private: bool = False) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from retrasyn.engines.base import Engine
 from retrasyn.messages import Manifest, Question
-from retrasyn.oracles.base import Oracle
-from retrasyn.oracles.binary import BinaryResponse
-from retrasyn.oracles.choice import named_oracle
 from retrasyn.poisoning import inspect
 from retrasyn.privacy.division import Ledger
 from retrasyn.privacy.ledger import UserLedger
@@ -16,9 +14,10 @@ from retrasyn.service.account import Account
 from retrasyn.service.folded import FoldedRound
 from retrasyn.service.presence import Heard
 from retrasyn.service.store import RoundRow
+from retrasyn.service.summing import BINARY, add_up
 from retrasyn.service.taking import Taken
 from retrasyn.simulation.recorded import Answers, Folded
-from retrasyn.wire.frames import n_answers, question_of
+from retrasyn.wire.frames import n_answers, question_code, question_of
 
 Reports = dict[Question, tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]]
 """Bits [n, bytes] and keys [n] by question."""
@@ -44,7 +43,7 @@ def fold(
         epsilon=row.epsilon,
         size=size,
         n_enrolled=n_enrolled,
-        answers=_add_up(reports, manifest, row.epsilon),
+        answers=_add_up(reports, manifest, row, account.engines.sums),
         flags=flags,
     )
     alarms = _look_for_poison(reports, manifest, row.epsilon, curator.state.memory.released)
@@ -66,18 +65,24 @@ def _rested(row: RoundRow, taken: Taken, manifest: Manifest, ledger: Ledger) -> 
     return reports, n_dropped
 
 
-def _add_up(reports: Reports, manifest: Manifest, epsilon: int) -> dict[Question, Answers]:
+def _add_up(
+    reports: Reports, manifest: Manifest, row: RoundRow, engine: Engine | None
+) -> dict[Question, Answers]:
     """Add the reports on each question up."""
     answers: dict[Question, Answers] = {}
     for question, (bits, keys) in reports.items():
-        n = n_answers(question, manifest)
-        total = _oracle(question, manifest, epsilon, n).aggregate(bits, n_states=n)
+        name = BINARY if question.binary else manifest.oracle
+        total = add_up(
+            engine,
+            bits,
+            t=row.t,
+            code=question_code(question, manifest.ages),
+            oracle=(name, row.epsilon, n_answers(question, manifest)),
+        )
         answers[question] = Answers(aggregate=total, keys=keys)
+    if engine is not None:
+        engine.each("forget", row.t)
     return answers
-
-
-def _oracle(question: Question, manifest: Manifest, epsilon: int, n: int) -> Oracle:
-    return BinaryResponse(epsilon) if question.binary else named_oracle(manifest.oracle, epsilon, n)
 
 
 def _look_for_poison(

@@ -12,6 +12,7 @@ from retrasyn.service.clock import Clock
 from retrasyn.service.closing import Closing
 from retrasyn.service.counters import Counters
 from retrasyn.service.devices import Devices
+from retrasyn.service.engines import HERE, Engines
 from retrasyn.service.feed import Feed
 from retrasyn.service.folded import from_bytes
 from retrasyn.service.gate import Gate
@@ -51,6 +52,7 @@ class Machine:
         limits: LimitSettings,
         counters: Counters,
         clock: Clock,
+        engines: Engines = HERE,
     ) -> Machine:
         """Set a campaign up where it was left: the newest snapshot, and the rounds since.
 
@@ -60,7 +62,7 @@ class Machine:
         ingest = Ingest(gate, store, clock=clock.now, queue_frames=limits.queue_frames)
         try:
             return await cls._recover(
-                campaign, store, gate, ingest, folder, limits, counters, clock
+                campaign, store, gate, ingest, folder, limits, counters, clock, engines
             )
         except BaseException:
             await ingest.close()
@@ -77,12 +79,13 @@ class Machine:
         limits: LimitSettings,
         counters: Counters,
         clock: Clock,
+        engines: Engines,
     ) -> Machine:
         await ingest.run(store.enter, campaign.id)
         devices = await _devices(campaign, store, gate, ingest, counters)
         calendar, until = await _calendar(campaign, store, ingest, clock.now())
         snapshots = Snapshots.open(folder / "snapshots" / campaign.id.hex())
-        account = await asyncio.to_thread(snapshots.load, campaign, until=until)
+        account = await asyncio.to_thread(snapshots.load, campaign, until=until, engines=engines)
         releases = Releases.open(folder / "releases" / campaign.id.hex(), campaign)
         feed, lock = Feed(releases.after), asyncio.Lock()
         closing = Closing(

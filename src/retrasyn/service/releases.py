@@ -164,7 +164,7 @@ class Releases(Source):
         return {
             "t": release.t,
             "time": self._clock.time_of(release.t).isoformat(),
-            "n_points": int(release.ids.size),
+            "n_points": release.n_points,
             "n_born": release.n_born,
             "n_ended": release.n_ended,
             "n_reports": release.n_reports,

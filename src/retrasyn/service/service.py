@@ -16,6 +16,7 @@ from retrasyn.service.campaign import Campaign
 from retrasyn.service.clock import Clock, SystemClock
 from retrasyn.service.counters import Counters
 from retrasyn.service.devices import Devices, Enrolled
+from retrasyn.service.engines import HERE, Engines
 from retrasyn.service.feed import Feed
 from retrasyn.service.gate import Gate
 from retrasyn.service.ingest import Ingest
@@ -55,6 +56,7 @@ class Service:
         self._vault: Vault | None = None
         self._machine: Machine | None = None
         self._running: asyncio.Task[None] | None = None
+        self._engines = HERE
 
     async def start(self, *, runs: bool = True) -> None:
         """Open the folder and the store, recover, and let the rounds run.
@@ -73,6 +75,7 @@ class Service:
             where = self.settings.server.store
             path = str(folder / "service.sqlite") if where == "sqlite" else where
             self.store = await asyncio.to_thread(open_store, path)
+            self._engines = await asyncio.to_thread(Engines.open, self.settings.server)
             if before is not None and before.id != campaign.id:
                 await self._finish(before)
             campaign.keep(self._vault)
@@ -95,6 +98,7 @@ class Service:
             limits=self.settings.limits,
             counters=self.counters,
             clock=self.clock,
+            engines=self._engines,
         )
 
     async def _finish(self, campaign: Campaign) -> None:
@@ -130,6 +134,8 @@ class Service:
             if hasattr(self, "store"):
                 await asyncio.to_thread(self.store.close)
         finally:
+            engines, self._engines = self._engines, HERE
+            await asyncio.to_thread(engines.close)
             if self._vault is not None:
                 self._vault.close()
                 self._vault = None

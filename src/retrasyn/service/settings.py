@@ -127,6 +127,16 @@ class ServerSettings(Table):
         default=None,
         description="Address that devices use, if it is not host and port (a proxy, say).",
     )
+    engine: Literal["local", "ray"] = Field(
+        default="local", description="Where synthetic streams live: in this process, or on Ray."
+    )
+    address: str | None = Field(
+        default=None,
+        description="The Ray cluster: auto or an address; one on this machine if not set.",
+    )
+    shards: int | None = Field(
+        default=None, description="Workers on Ray; one per processor if not set.", ge=1
+    )
 
 
 class LimitSettings(Table):

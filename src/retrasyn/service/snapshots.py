@@ -10,10 +10,11 @@ import numpy as np
 
 from retrasyn._version import __version__
 from retrasyn.errors import CheckpointError, OutputError
+from retrasyn.sealed import check_seal, load_arrays, save_arrays
 from retrasyn.service.account import Account
 from retrasyn.service.campaign import Campaign
 from retrasyn.service.durable import make_durable
-from retrasyn.simulation.sealed import check_seal, load_arrays, save_arrays
+from retrasyn.service.engines import HERE, Engines
 
 _log = logging.getLogger(__name__)
 _KEPT = 2
@@ -44,13 +45,13 @@ class Snapshots:
         for path in self._newest_first()[_KEPT:]:
             path.unlink(missing_ok=True)
 
-    def load(self, campaign: Campaign, *, until: int) -> Account:
+    def load(self, campaign: Campaign, *, until: int, engines: Engines = HERE) -> Account:
         """Return the newest state that is whole and not ahead of the store; else a fresh one.
 
         The store has folded rounds up to `until`; one put back from a copy may have fewer.
         """
         for path in self._newest_first():
-            account = Account(campaign)
+            account = Account(campaign, engines)
             try:
                 arrays = load_arrays(path)
                 check_seal(path, arrays)
@@ -63,7 +64,7 @@ class Snapshots:
             if fits and account.last is not None and account.last <= until:
                 return account
             _log.warning("snapshot passed over file=%s", path.name)
-        return Account(campaign)
+        return Account(campaign, engines)
 
     def _newest_first(self) -> list[Path]:
         return sorted(self.folder.glob("??????????.npz"), reverse=True)

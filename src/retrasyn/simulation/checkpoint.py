@@ -23,16 +23,11 @@ import numpy.typing as npt
 from retrasyn._version import __version__
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import CheckpointError
-from retrasyn.simulation.sealed import (
-    check_seal,
-    damaged,
-    load_arrays,
-    pack_replay,
-    save_arrays,
-    unpack_replay,
-)
+from retrasyn.sealed import check_seal, damaged, load_arrays, save_arrays
+from retrasyn.simulation.replays import pack_replay, unpack_replay
 from retrasyn.simulation.simulation import Simulation
 from retrasyn.sinks.collected import Collected, Snapshot
+from retrasyn.sinks.scattered import Scattered
 
 FORMAT = 1
 EVERY_SECONDS = 2.0
@@ -105,8 +100,11 @@ class Checkpoint:
         """Tell whether it is time to save."""
         return time.monotonic() >= self._due
 
-    def save(self, simulation: Simulation, collected: Collected, *, finished: bool = False) -> None:
+    def save(
+        self, simulation: Simulation, collected: Collected | Scattered, *, finished: bool = False
+    ) -> None:
         """Write what is new, then the state that refers to it."""
+        simulation.curator.state.streams.flush()
         fresh = collected.snapshots[self.n_saved :]
         if fresh:
             save_arrays(self._part(self.n_parts), _pack_snapshots(fresh))
@@ -127,7 +125,7 @@ class Checkpoint:
         save_arrays(self._state, arrays)
         self._due = time.monotonic() + EVERY_SECONDS
 
-    def load(self, simulation: Simulation, collected: Collected) -> None:
+    def load(self, simulation: Simulation, collected: Collected | Scattered) -> None:
         """Bring a run back to where it was saved."""
         arrays = load_arrays(self._state)
         check_seal(self._state, arrays)

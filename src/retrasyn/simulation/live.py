@@ -37,7 +37,7 @@ class Live:
     >>> from retrasyn.simulation.plan import Plan
     >>> from retrasyn.space import Box, Grid
     >>> live = Live.start(Plan.of("uniform-b"), Grid(Box(0, 0, 1, 1), 2), epsilon=1, window=3)
-    >>> [release.ids.size for release in live.step(5, ["a", "b"], [0.1, 0.9], [0.1, 0.9])]
+    >>> [release.n_points for release in live.step(5, ["a", "b"], [0.1, 0.9], [0.1, 0.9])]
     [2]
     >>> [release.t for release in live.step(7, ["a"], [0.1], [0.2])]
     [6, 7]
@@ -95,7 +95,7 @@ class Live:
         nobody = (np.empty(0, np.int32), np.empty(0, np.uint16))
         steps = [*(Step(then, *nobody) for then in silent), step]
         releases = [self.simulation.step(one) for one in steps]
-        self.n_points_out += sum(release.ids.size for release in releases)
+        self.n_points_out += sum(release.n_points for release in releases)
         return releases
 
     def receipt(self, *, rounds: Rounds | None = None) -> Receipt:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from retrasyn.curator import Curator, CuratorState
+from retrasyn.engines.base import Engine
 from retrasyn.errors import SettingError
 from retrasyn.messages import MICRO
 from retrasyn.methods import (
@@ -37,6 +38,7 @@ from retrasyn.simulation.doors import Counts, Reports
 from retrasyn.simulation.population import Identities
 from retrasyn.simulation.simulation import Accounted, Simulation
 from retrasyn.space import Grid
+from retrasyn.synthesis.holding import MakeSink
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +103,18 @@ class Plan:
         seed: int,
         mean_length: float | None = None,
         door: Literal["counts", "reports"] = "counts",
+        engine: Engine | None = None,
+        make_sink: MakeSink | None = None,
     ) -> Simulation:
         """Set a curator and its simulated devices up."""
         curator = self.curator(
-            grid, epsilon=epsilon, window=window, seed=seed, mean_length=mean_length
+            grid,
+            epsilon=epsilon,
+            window=window,
+            seed=seed,
+            mean_length=mean_length,
+            engine=engine,
+            make_sink=make_sink,
         )
         return Simulation.of(
             curator, identities, Counts(seed) if door == "counts" else Reports(seed)
@@ -118,6 +128,8 @@ class Plan:
         window: int,
         seed: int,
         mean_length: float | None = None,
+        engine: Engine | None = None,
+        make_sink: MakeSink | None = None,
     ) -> Curator:
         """Set a curator up."""
         scale = self.reading.length_scale
@@ -135,6 +147,8 @@ class Plan:
             reading=self.reading,
             length_scale=None if number is None else float(number),
             oracle=self.oracle,
+            engine=engine,
+            make_sink=make_sink,
         )
 
     def receipt(

@@ -6,11 +6,16 @@ import dataclasses
 import secrets
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from retrasyn.data.metadata import Metadata
+from retrasyn.data.parts import drop_after
 from retrasyn.data.trajectories import Trajectories
+from retrasyn.engines.base import Engine
 from retrasyn.errors import SettingError
 from retrasyn.messages import Release
 from retrasyn.oracles.choice import OracleWish
@@ -21,8 +26,11 @@ from retrasyn.simulation.population import Identities, stable_words
 from retrasyn.simulation.recording import Outside, Recording
 from retrasyn.simulation.simulation import Simulation
 from retrasyn.sinks.collected import Collected
+from retrasyn.sinks.parts import PartSink
+from retrasyn.sinks.scattered import Scattered
 from retrasyn.space import Box, Grid
 from retrasyn.space.grid import format_box
+from retrasyn.synthesis.holding import MakeSink
 
 if TYPE_CHECKING:
     import os
@@ -66,6 +74,8 @@ def synthesize(
     resume: bool = False,
     progress: Progress | None = None,
     on_release: Callable[[Release], None] | None = None,
+    engine: Engine | None = None,
+    parts: str | os.PathLike[str] | None = None,
 ) -> Synthesis:
     """Synthesise a private stream from recorded trajectories.
 
@@ -93,6 +103,10 @@ def synthesize(
             stops the run between two timestamps, with the checkpoint saved.
         on_release: Given every release as it is made, with its standard errors. Releases that a
             checkpoint holds already are not made again.
+        engine: Where synthetic streams live: in this process, or on a cluster. The same seed gives
+            the same bytes.
+        parts: A folder into which every shard writes its points. The trajectories that are
+            returned then have none; read the folder.
 
     Returns:
         The synthetic trajectories and the receipt.
@@ -127,15 +141,28 @@ def synthesize(
             "door": door,
             "data": fingerprint(real),
         }
+        if parts is not None:
+            configuration["parts"] = str(parts)
         keeper = Checkpoint.open(checkpoint, configuration, secret=secret, resume=resume)
         secret = keeper.secret
     recording = Recording.of(real, cells, outside)
     simulation = set_up(
-        plan, real, recording, cells, epsilon=epsilon, window=window, seed=secret, door=door
+        plan,
+        real,
+        recording,
+        cells,
+        epsilon=epsilon,
+        window=window,
+        seed=secret,
+        door=door,
+        engine=engine,
+        make_sink=None if parts is None else _sink_for(real, Path(parts)),
     )
-    synthetic = dataclasses.replace(
-        _run(simulation, recording, keeper, progress, on_release), clock=real.clock, crs=real.crs
-    )
+    collected = Collected() if parts is None else Scattered(Path(parts))
+    if parts is not None and (keeper is None or not keeper.resumes):
+        drop_after(Path(parts), -1)  # of a run that nobody goes on with
+    _run(simulation, recording, collected, keeper, progress, on_release)
+    synthetic = dataclasses.replace(collected.trajectories(), clock=real.clock, crs=real.crs)
     receipt = plan.receipt(
         simulation,
         seed=None if seed == "random" else secret,
@@ -144,7 +171,7 @@ def synthesize(
         enrols_on_sight=False,
         n_points_in=real.n_points,
         n_points_dropped=recording.n_dropped,
-        n_points_out=synthetic.n_points,
+        n_points_out=collected.n_points,
     )
     return Synthesis(synthetic, receipt)
 
@@ -159,6 +186,8 @@ def set_up(
     window: int,
     seed: int,
     door: Literal["counts", "reports"] = "counts",
+    engine: Engine | None = None,
+    make_sink: MakeSink | None = None,
 ) -> Simulation:
     """Return a curator and the devices of recorded people, ready for the first timestamp."""
     return plan.simulation(
@@ -169,22 +198,31 @@ def set_up(
         seed=seed,
         mean_length=recording.mean_length,
         door=door,
+        engine=engine,
+        make_sink=make_sink,
     )
+
+
+def _sink_for(real: Trajectories, folder: Path) -> MakeSink:
+    """Return what makes the sinks of shards that write their own parts."""
+    known = Metadata(real.clock, real.crs)
+    return partial(PartSink.open, folder=str(folder.absolute()), known=known)
 
 
 def _run(
     simulation: Simulation,
     recording: Recording,
+    collected: Collected | Scattered,
     keeper: Checkpoint | None,
     progress: Progress | None,
     on_release: Callable[[Release], None] | None,
-) -> Trajectories:
+) -> None:
     """Step through the recording, saving on the way."""
-    collected = Collected()
     done: int | None = None
     if keeper is not None and keeper.resumes:
         keeper.load(simulation, collected)
         done = simulation.curator.state.t
+        collected.go_on_from(done)
         for step in recording.steps(until=done):
             simulation.population.observe(step)
     for step in recording.steps(after=done):
@@ -203,7 +241,7 @@ def _run(
                 raise
     if keeper is not None:
         keeper.save(simulation, collected, finished=True)
-    return collected.trajectories()
+    simulation.curator.state.streams.flush()
 
 
 def _grid_for(

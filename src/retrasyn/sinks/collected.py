@@ -26,12 +26,19 @@ class Collected:
     """Snapshots in order of time."""
 
     snapshots: list[Snapshot] = field(default_factory=list)
+    n_points: int = 0
 
     def write(self, release: Release) -> None:
         """Keep the points of one release."""
+        self.n_points += release.n_points
         self.snapshots.append(
             Snapshot(release.t, release.ids, release.x, release.y, release.n_born)
         )
+
+    def go_on_from(self, t: int | None) -> None:
+        """Go on after timestamp t; what came before was taken over."""
+        del t
+        self.n_points = sum(snapshot.ids.size for snapshot in self.snapshots)
 
     def trajectories(self) -> Trajectories:
         """Return all points sorted by (traj_id, t); frees the snapshots on the way.

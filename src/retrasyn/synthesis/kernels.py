@@ -249,16 +249,26 @@ def compact(
 
 @njit(nogil=True, cache=True)
 def draw_births(
-    first_id: int,
+    ids: npt.NDArray[np.int64],
     cells: npt.NDArray[np.uint16],
     key: np.uint64,
     table: npt.NDArray[np.uint64],
 ) -> None:
-    """Draw the first cell of consecutive new streams from a one-row alias table."""
+    """Draw the first cell of new streams from a one-row alias table."""
     mask = np.uint64(table.shape[1] - 1)
     for i in range(cells.size):
-        word = word_at(key, np.uint64(first_id + i))
+        word = word_at(key, np.uint64(ids[i]))
         cells[i] = _choose(table[0, np.int64(word & mask)], word)
+
+
+@njit(nogil=True, cache=True)
+def count_cells(cells: npt.NDArray[np.uint16], n_cells: int) -> npt.NDArray[np.int64]:
+    """Count streams per cell, those with the mark of the ended left out: [n_cells]."""
+    counts = np.zeros(n_cells, np.int64)
+    for i in range(cells.size):
+        if cells[i] != ENDED:
+            counts[cells[i]] += 1
+    return counts
 
 
 @njit(nogil=True, cache=True)

@@ -36,6 +36,8 @@ def slices(n: int, n_threads: int) -> list[slice]:
 
 def over_slices(work: Callable[[slice], _T], n: int, n_threads: int | None = None) -> list[_T]:
     """Run `work` on every slice and return its results in order."""
+    if n < 2 * MIN_SLICE:
+        return [work(slice(0, n))]
     threads: int = numba.config.NUMBA_NUM_THREADS if n_threads is None else n_threads  # type: ignore[attr-defined]
     parts = slices(n, threads)
     if len(parts) == 1:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from retrasyn.data.writing_files import check_place, replacing
+from retrasyn.data.writing_files import check_place
 from retrasyn.errors import OutputError
+from retrasyn.replacing import replacing
 
 if TYPE_CHECKING:
     from retrasyn.data.moving_objects.network import RoadNetwork

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from retrasyn.data.writing_files import check_place, replacing
+from retrasyn.data.writing_files import check_place
 from retrasyn.errors import MissingExtra
 from retrasyn.experiments.figures.slimming import slim
 from retrasyn.experiments.tables.markdown import spread_text
 from retrasyn.experiments.tables.summary import METRIC, Summary
 from retrasyn.experiments.tables.utility import DIRECTION
+from retrasyn.replacing import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

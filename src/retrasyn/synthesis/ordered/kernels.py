@@ -23,6 +23,7 @@ _TO_UNIT_32 = 2.0**-32
 _LOW_32 = np.uint64((1 << 32) - 1)
 ANGLES = 4096  # directions a step can take
 _ANGLE_MASK = np.uint64(ANGLES - 1)
+UNITS = 2.0**32  # of a probability: 200 million streams stay below 2^63, at up to 10 each
 MARGIN = 5e-4  # share of a cell that points keep off its walls
 
 
@@ -46,13 +47,16 @@ def sum_hazards(
     by_cell: npt.NDArray[np.float64],
     factor: float,
     cap: float,
-) -> tuple[float, float]:
-    """Return the sums over streams of by_age alone, and of the capped probability."""
-    plain = capped = 0.0
+) -> tuple[np.int64, np.int64]:
+    """Return the sums over streams of by_age alone, and of the capped probability, in UNITS.
+
+    Whole numbers add up to the same however the streams are cut and ordered; floats do not.
+    """
+    plain = capped = np.int64(0)
     for i in range(cells.size):
         age = t - entered[i]
-        plain += by_age[min(age, by_age.size) - 1]
-        capped += min(cap, factor * _hazard(age, cells[i], by_age, by_cell))
+        plain += np.int64(by_age[min(age, by_age.size) - 1] * UNITS)
+        capped += np.int64(min(cap, factor * _hazard(age, cells[i], by_age, by_cell)) * UNITS)
     return plain, capped
 
 
@@ -91,9 +95,9 @@ def surplus_keys(
     factor: float,
     cap: float,
     floor: float,
-) -> npt.NDArray[np.float64]:
-    """Return -ln(U) / (p + floor) of every living stream, infinity for the ended: [n]."""
-    keys = np.empty(ids.size)
+    keys: npt.NDArray[np.float64],
+) -> None:
+    """Write -ln(U) / (p + floor) of every living stream, infinity for the ended."""
     for i in range(ids.size):
         if kept[i] == ENDED:
             keys[i] = math.inf
@@ -102,17 +106,6 @@ def surplus_keys(
         uniform = (np.float64(word >> _SHIFT_11) + 0.5) * _TO_UNIT_53
         p = min(cap, factor * _hazard(t - entered[i], kept[i], by_age, by_cell))
         keys[i] = -math.log(uniform) / (p + floor)
-    return keys
-
-
-@njit(nogil=True, cache=True)
-def count_kept(kept: npt.NDArray[np.uint16], n_cells: int) -> npt.NDArray[np.int64]:
-    """Count the living streams per cell: [n_cells]."""
-    counts = np.zeros(n_cells, np.int64)
-    for i in range(kept.size):
-        if kept[i] != ENDED:
-            counts[kept[i]] += 1
-    return counts
 
 
 @njit(nogil=True, cache=True)

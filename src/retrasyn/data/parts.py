@@ -1,0 +1,78 @@
+"""One data set in several Parquet files: a folder in which every shard writes its own parts.
+
+A part holds the points of one shard over some timestamps and is called after the first of them.
+Writing it again gives the same bytes in the same place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet
+
+from retrasyn.data.metadata import Metadata
+from retrasyn.errors import OutputError
+from retrasyn.replacing import replacing
+
+Points = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
+"""Ids, x and y of one timestamp."""
+_NAME = re.compile(r"part-(\d{5})-(\d{10})\.parquet")
+
+
+def check_new_folder(path: Path) -> Path:
+    """Refuse a place where no folder can be made for parts."""
+    if path.suffix.lower() != ".parquet":
+        raise OutputError(
+            f"output {path} ends in {path.suffix or 'nothing'}; parts are Parquet files in a "
+            "folder that ends in .parquet"
+        )
+    if path.exists():
+        raise OutputError(f"output {path} is there already; remove it or name another")
+    if not path.parent.is_dir():
+        raise OutputError(f"output folder {path.parent} does not exist; create it first")
+    return path
+
+
+def parts_in(folder: Path) -> list[Path]:
+    """Return all parts of a data set, by shard and time."""
+    return sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name))
+
+
+def write_part(
+    folder: Path,
+    shard: int,
+    times: Sequence[int],
+    columns: Sequence[
+        tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
+    ],
+    known: Metadata,
+) -> None:
+    """Write ids, x and y of some timestamps of one shard, whole or not at all."""
+    fields = {"traj_id": pa.int64(), "t": pa.int64(), "x": pa.float64(), "y": pa.float64()}
+    schema = pa.schema(fields, known.to_schema() or None)
+    with (
+        replacing(folder / f"part-{shard:05d}-{times[0]:010d}.parquet") as temporary,
+        pa.parquet.ParquetWriter(temporary, schema, use_dictionary=["t"]) as writer,
+    ):
+        for t, (ids, x, y) in zip(times, columns, strict=True):
+            when = np.full(ids.size, t, np.int64)
+            arrays = [pa.array(column) for column in (ids, when, x, y)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def count_points(folder: Path) -> int:
+    """Return how many points the parts hold."""
+    return sum(pa.parquet.read_metadata(path).num_rows for path in parts_in(folder))
+
+
+def drop_after(folder: Path, t: int) -> None:
+    """Remove parts that begin after a timestamp: a run goes on from there."""
+    for path in parts_in(folder):
+        found = _NAME.fullmatch(path.name)
+        if found is not None and int(found[2]) > t:
+            path.unlink()

@@ -1,0 +1,60 @@
+"""A sink of one shard: its points go into Parquet files of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retrasyn.data.metadata import Metadata
+from retrasyn.data.parts import write_part
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+ROWS = 1 << 22
+"""Points that are held back before a part is written."""
+TIMESTAMPS = 20
+"""Timestamps of a part, if it has fewer points."""
+
+
+@dataclass(slots=True)
+class PartSink:
+    """Holds points back until they are worth a file.
+
+    When a file is written depends on the points alone, and a shard saves what it holds only when
+    nothing is held back here. So a shard that begins again from a save writes the same files.
+    """
+
+    folder: Path
+    shard: int
+    known: Metadata
+    _times: list[int] = field(default_factory=list)
+    _columns: list[tuple[Any, Any, Any]] = field(default_factory=list)
+    _n_rows: int = 0
+
+    @classmethod
+    def open(cls, shard: int, n_shards: int, *, folder: str, known: Metadata) -> PartSink:
+        """Open the sink of a shard."""
+        del n_shards
+        return cls(Path(folder), shard, known)
+
+    def write(self, t: int, points: dict[str, npt.NDArray[Any]]) -> None:
+        """Take the points of one timestamp."""
+        if points["ids"].size:
+            self._times.append(t)
+            self._columns.append((points["ids"].copy(), points["x"].copy(), points["y"].copy()))
+            self._n_rows += points["ids"].size
+        if self._n_rows >= ROWS or (t + 1) % TIMESTAMPS == 0:
+            self.flush()
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is held back."""
+        return not self._times
+
+    def flush(self) -> None:
+        """Write what was held back."""
+        if self._times:
+            write_part(self.folder, self.shard, self._times, self._columns, self.known)
+        self._times, self._columns, self._n_rows = [], [], 0

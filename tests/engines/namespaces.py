@@ -1,0 +1,44 @@
+"""Programs in a network of their own that has nothing but a loopback.
+
+Ray listens on every address it finds. In such a network there is only one.
+"""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import components
+
+TESTS = Path(__file__).parent.parent
+_AS_ROOT = [] if os.geteuid() == 0 else ["--map-root-user"]
+_LOOPBACK = 'ip link set lo up && exec "$@"'
+
+
+@functools.cache
+def prefix():
+    """Return the command that runs another one in a network of its own."""
+    unshare = components.need("unshare", package="util-linux")
+    components.need("ip", package="iproute2")
+    command = [str(unshare), "--net", *_AS_ROOT, "sh", "-c", _LOOPBACK, "sh"]
+    tried = subprocess.run([*command, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode:
+        components.give_up(f"no network namespace can be made here: {tried.stderr.strip()}")
+    return command
+
+
+def run_in_namespace(*arguments, patience=600, **variables):
+    """Run a Python program; return its last line as JSON."""
+    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(TESTS)}
+    ended = subprocess.run(
+        [*prefix(), sys.executable, *map(str, arguments)],
+        env=environment | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=patience,
+    )
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    return json.loads(ended.stdout.splitlines()[-1])

@@ -1,0 +1,82 @@
+"""The smallest keys of all shards, found from counts: the same as by sorting."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrasyn.space import Box, Grid
+from retrasyn.synthesis.kernels import ENDED
+from retrasyn.synthesis.ranking import choice
+from retrasyn.synthesis.ranking.choice import choose_smallest
+from retrasyn.synthesis.streams import Streams
+from shards import dealt
+
+GRID = Grid(Box(0, 0, 1, 1), 2)
+
+
+def ranked(keys, groups, alive, n_shards):
+    """Return shards whose streams have these keys and groups; the id of a stream is its place."""
+    n = len(keys)
+    streams = Streams(np.arange(n), np.zeros(n, np.uint16), np.zeros(n, np.int32), n)
+    sharded = dealt(GRID, streams, n_shards=n_shards)
+    sharded.engine.each("quit_nobody")
+    for shard in sharded.engine.workers:
+        own = slice(shard.index, None, n_shards)
+        shard._keys = np.array(keys, float)[own].copy()
+        shard._groups = np.array(groups, np.uint8)[own].copy()
+        shard._kept[~np.array(alive, bool)[own]] = ENDED
+    return sharded
+
+
+def ended(sharded):
+    found = [s.streams.ids[: s.streams.n][s._kept == ENDED] for s in sharded.engine.workers]
+    return set(np.concatenate(found).tolist())
+
+
+rows = st.lists(
+    st.tuples(
+        st.one_of(st.floats(0, 1e300), st.sampled_from([0.0, 1.0, 1.0 + 2**-52, 2.0, np.inf])),
+        st.integers(0, 2),
+        st.booleans(),
+    ),
+    max_size=80,
+)
+
+
+@pytest.mark.parametrize("few", [0, 3, 1 << 15])
+@given(rows, st.integers(1, 7), st.data())
+def test_the_smallest_of_each_group_end_and_equal_keys_go_by_id(few, rows, n_shards, data):
+    keys, groups, alive = ([row[k] for row in rows] for k in range(3))
+    living = [[i for i, row in enumerate(rows) if row[1] == g and row[2]] for g in range(3)]
+    sizes = np.array([len(group) for group in living])
+    wanted = np.array([data.draw(st.integers(0, int(size))) for size in sizes])
+    expected = {i for i, row in enumerate(rows) if not row[2]}
+    for group, n in zip(living, wanted, strict=True):
+        expected |= set(sorted(group, key=lambda i: (keys[i], i))[:n])
+    sharded = ranked(keys, groups, alive, n_shards)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choice, "FEW", few)
+        sharded.engine.each("end_ranked", *choose_smallest(sharded.engine, wanted, sizes))
+    assert ended(sharded) == expected
+
+
+def test_shards_list_few_candidates_of_many():
+    random = np.random.default_rng(1)
+    keys = random.exponential(size=200_000)
+    sharded = ranked(keys, np.zeros(keys.size), np.ones(keys.size), 3)
+    listed = []
+    for shard in sharded.engine.workers:
+        whole = type(shard).list_ranked(shard, np.zeros(1, np.uint64), 63)
+        assert whole[0].size > 60_000
+    ask = sharded.engine.each
+
+    def each(question, *arguments):
+        answers = ask(question, *arguments)
+        if question == "list_ranked":
+            listed.extend(answer[0].size for answer in answers)
+        return answers
+
+    sharded.engine = type("Asked", (), {"each": staticmethod(each)})()
+    choose_smallest(sharded.engine, np.array([1000]), np.array([keys.size]))
+    assert sum(listed) <= choice.FEW
