@@ -1,4 +1,7 @@
-"""Four ways to spend the same epsilon, on a small invented city."""
+"""Four ways to spend the same epsilon, on a small invented city.
+
+Run it with `python examples/compare_methods.py`.
+"""
 
 import numpy as np
 

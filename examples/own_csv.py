@@ -1,57 +1,59 @@
-"""Your own positions with clock times: bin them, split them at gaps, synthesise them.
+"""Your own CSV, with clock times, to a private synthetic file, its receipt and a report.
 
-Run without arguments: a small CSV of taxis is invented first, in a folder that is then removed.
+Run it with `python examples/own_csv.py`: a CSV of taxis is invented, and everything is removed at
+the end. `python examples/own_csv.py FOLDER` keeps it all; then open FOLDER/report.html.
 """
 
+import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
-import pyarrow.csv
-import pyarrow.parquet
 
 import retrasyn
+from retrasyn.data.discretise import discretise
+from retrasyn.data.formats import read_fixes
+from retrasyn.metrics import Pair
+from retrasyn.receipts.files import receipt_place, write_with_receipt
+from retrasyn.report.page import write_report
 
-PERIOD = 600  # seconds between two collections
-BOX = (116.15, 39.75, 116.60, 40.10)  # public: chosen from a map, not from the data
+BOX = retrasyn.Box(116.15, 39.75, 116.60, 40.10)  # public: chosen from a map, not from the data
+GRID = retrasyn.Grid(BOX, side=6)
 
 
 def invent_taxis(path: Path) -> None:
-    """Write taxi, seconds, longitude, latitude: 300 taxis, a fix every five minutes, some lost."""
+    """Write taxi_id, time, longitude, latitude: 300 taxis, a fix every 5 minutes, some lost."""
     random = np.random.default_rng(7)
     places = np.cumsum(random.normal(0, 0.006, (300, 144, 2)), axis=1)  # from the middle
     places = np.clip(np.add(places, (116.37, 39.92)), BOX[:2], BOX[2:])
-    taxi, fix = np.nonzero(random.binomial(1, 0.8, (300, 144)))
-    columns = [taxi, fix * 300, places[taxi, fix, 0], places[taxi, fix, 1]]
-    names = ["taxi", "seconds", "longitude", "latitude"]
-    pyarrow.csv.write_csv(pyarrow.table(columns, names=names), path)
+    start = np.datetime64("2008-02-02T08:00:00")
+    with path.open("w") as file:
+        file.write("taxi_id,time,longitude,latitude\n")
+        for taxi, fix in np.argwhere(random.binomial(1, 0.8, (300, 144))):
+            x, y = places[taxi, fix]
+            file.write(f"taxi {taxi},{start + 300 * fix},{x:.6f},{y:.6f}\n")
 
 
-def to_trajectories(path: Path) -> retrasyn.Trajectories:
-    """Keep one position per taxi and period; begin a new stream after every gap."""
-    table = pyarrow.csv.read_csv(path)
-    taxi, seconds, x, y = (table.column(k).to_numpy() for k in range(4))
-    t = seconds // PERIOD
-    order = np.lexsort((seconds, taxi))
-    taxi, t, x, y = taxi[order], t[order], x[order], y[order]
-    last = np.append((taxi[1:] != taxi[:-1]) | (t[1:] != t[:-1]), True)  # of its period
-    taxi, t, x, y = taxi[last], t[last], x[last], y[last]
-    begins = np.append(True, (taxi[1:] != taxi[:-1]) | (t[1:] != t[:-1] + 1))
-    return retrasyn.Trajectories.from_columns(
-        traj_id=np.cumsum(begins), t=t, x=x, y=y, user_id=taxi
-    )
-
-
-def main() -> None:
-    """Go from a CSV file to a private Parquet file."""
-    with tempfile.TemporaryDirectory() as folder:
-        invent_taxis(Path(folder) / "taxis.csv")
-        real = to_trajectories(Path(folder) / "taxis.csv")
-        synthetic, receipt = retrasyn.synthesize(real, window=10, box=BOX, seed="random")
-        retrasyn.write(synthetic, Path(folder) / "synthetic.parquet")
-        print(f"real       {real}\nsynthetic  {retrasyn.read(Path(folder) / 'synthetic.parquet')}")
-    print(f"{receipt.n_reports} reports of {receipt.n_users} taxis. {receipt.guarantee}")
+def main(folder: Path) -> None:
+    """Go from a CSV file to a private Parquet file and a page that compares both."""
+    invent_taxis(folder / "taxis.csv")
+    fixes = read_fixes(folder / "taxis.csv")  # columns are found by their names
+    real, summary = discretise(fixes, every="10min", box=BOX)
+    print(f"{summary.n_fixes:,} fixes of {summary.n_users} taxis: one kept per taxi and 10 minutes")
+    synthetic, receipt = retrasyn.synthesize(real, window=10, grid=GRID, seed="random")
+    out = folder / "synthetic.parquet"
+    receipt = write_with_receipt(synthetic, receipt, out, receipt_place(out))
+    scores = retrasyn.evaluate(real, synthetic, GRID)
+    shown = {"title": "Taxis", "span": 20, "top_cells": 10, "top_patterns": 100, "seed": 0}
+    pair = Pair.of(real, synthetic, GRID)
+    write_report(folder / "report.html", pair, scores, receipt=receipt.to_dict(), **shown)
+    print(f"real       {real}\nsynthetic  {synthetic}\n{receipt.guarantee}")
+    print(f"density error {scores.density_error:.3f}, {receipt.n_reports:,} reports in all")
+    print("written:", ", ".join(sorted(path.name for path in folder.iterdir())))
 
 
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory() as temporary:
+        chosen = Path(sys.argv[1] if sys.argv[1:] else temporary)
+        chosen.mkdir(parents=True, exist_ok=True)
+        main(chosen)

@@ -1,6 +1,7 @@
 """How sure is a release? Its standard errors, cell by cell, compared with the truth.
 
-Only a simulation can compare: the truth is looked at here, never by the method.
+Only a simulation can compare: the truth is looked at here, never by the method. Run it with
+`python examples/standard_errors.py`.
 """
 
 import numpy as np

@@ -1,7 +1,8 @@
 """A curator driven by hand: you say who is there, it says who reports, you bring the reports.
 
 Two thousand walkers drift to the upper right over a grid of 4 x 4 cells. The curator never sees
-where they are; it gets sums of perturbed bit vectors.
+where they are; it gets sums of perturbed bit vectors. Run it with
+`python examples/streaming_curator.py`.
 """
 
 import secrets
