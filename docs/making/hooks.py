@@ -7,8 +7,6 @@ a page of its own.
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import posixpath
 import re
 from pathlib import Path, PurePosixPath
@@ -139,7 +137,9 @@ def _shown(path: str) -> str:
     """Return a page that shows one file of the repository, or what a folder holds."""
     place, head = ROOT / path, f"---\nsearch:\n  exclude: true\n---\n\n# `{path}`\n\n"
     if place.is_dir():
-        names = sorted(part.name for part in place.iterdir() if not part.name.startswith((".", "_")))
+        names = sorted(
+            part.name for part in place.iterdir() if not part.name.startswith((".", "_"))
+        )
         return head + "\n".join(f"- `{name}`" for name in names) + "\n"
     language = _LANGUAGES.get(PurePosixPath(path).suffix, "text")
     return f"{head}````{language}\n{place.read_text(encoding='utf-8')}````\n"
@@ -152,9 +152,7 @@ def _with_docstrings(markdown: str) -> str:
         name = heading[1]
         home = retrasyn._HOMES.get(name)  # noqa: SLF001 - the one table of public names
         if home is None:
-            return heading[0]
-        value = getattr(importlib.import_module(home), name)
-        members = "\n    options:\n      members: true" if inspect.isclass(value) else ""
-        return f"{heading[0]}\n\n::: {home}.{name}{members}\n"
+            return heading[0]  # the version has no docstring
+        return f"### `retrasyn.{name}`\n\n::: {home}.{name}\n"
 
-    return re.sub(r"^### `retrasyn\.(\w+)`$", fill, markdown, flags=re.MULTILINE)
+    return re.sub(r"^### `retrasyn\.(\w+)`\n\n.*$", fill, markdown, flags=re.MULTILINE)
