@@ -48,7 +48,7 @@ lint: $(READY)
 	$(VIEWER) npm run check
 
 docs: $(READY)
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 reference: $(READY)
 	$(BIN)/python docs/making/reference.py

@@ -30,7 +30,7 @@ _BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _STAYS = re.compile(r"retrasyn (serve|watch|demo-live|gateway|demo --live)\b(?!.*--print-config)")
-_ENVIRONMENT = {
+ENVIRONMENT = {
     **os.environ,
     "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
 }
@@ -96,7 +96,7 @@ class Reader:
             return
         done = subprocess.run(
             ["sh", "-c", command + more],
-            env=_ENVIRONMENT,
+            env=ENVIRONMENT,
             capture_output=True,
             text=True,
             check=False,
@@ -110,7 +110,7 @@ class Reader:
         port = self._port if " serve" in command else 0
         process = subprocess.Popen(
             ["sh", "-c", f"exec {command} --port {port}"],
-            env=_ENVIRONMENT,
+            env=ENVIRONMENT,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

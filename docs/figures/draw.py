@@ -1,4 +1,6 @@
-"""Draws the pictures of docs/method.md and docs/how-it-works.md: python docs/figures/draw.py (takes a minute or two).
+"""Draws the pictures of our method and of how it works: python docs/figures/draw.py.
+
+It takes a minute or two.
 
 Everything is computed here, on the built-in city with fixed seeds, and drawn as plain SVG.
 """
@@ -393,13 +395,19 @@ def draw_report() -> str:
     for k in range(n_states):
         x = left + k * step
         parts += [
-            f'<rect class="{"gold" if k == mine else "box"}" x="{x:.1f}" y="66" '
-            'width="22" height="22" rx="4"/>',
-            f'<rect class="{"safe" if bits[k] else "box"}" x="{x:.1f}" y="126" '
-            'width="22" height="22" rx="4"/>',
+            (
+                f'<rect class="{"gold" if k == mine else "box"}" x="{x:.1f}" y="66" '
+                'width="22" height="22" rx="4"/>'
+            ),
+            (
+                f'<rect class="{"safe" if bits[k] else "box"}" x="{x:.1f}" y="126" '
+                'width="22" height="22" rx="4"/>'
+            ),
             bar(x - 1, 286, 420 * found[k], "safe"),
-            f'<rect class="line truth thin" x="{x + 3:.1f}" y="{286 - 420 * shares[k]:.1f}" '
-            f'width="16" height="{max(420 * shares[k], 1):.1f}"/>',
+            (
+                f'<rect class="line truth thin" x="{x + 3:.1f}" y="{286 - 420 * shares[k]:.1f}" '
+                f'width="16" height="{max(420 * shares[k], 1):.1f}"/>'
+            ),
         ]
         if k == mine:
             parts.append(text(x + 11, 82, "1", kind="small", anchor="middle"))

@@ -58,9 +58,11 @@ def commands() -> str:
     parts = [
         "# Commands\n",
         NOTE,
-        "Every command of `retrasyn`, with all arguments and options. `--help` after any of them "
-        "says the same. What cannot be used is refused with one line on standard error and exit "
-        "code 2; Ctrl-C is exit code 130.\n",
+        (
+            "Every command of `retrasyn`, with all arguments and options. `--help` after any of them "
+            "says the same. What cannot be used is refused with one line on standard error and exit "
+            "code 2; Ctrl-C is exit code 130.\n"
+        ),
         "Of the program itself:\n",
         _table(root),
     ]
@@ -166,16 +168,19 @@ def settings() -> str:
     parts = [
         "# Settings\n",
         NOTE,
-        "What `retrasyn serve` can be told, in a TOML file (`--config FILE`) or one by one "
-        "(`--set NAME=VALUE`; the name alone is enough, `campaign.window` is clearer). Every "
-        "setting has a default, so no file is needed. A misspelt name is refused. How they are "
-        "used is in [deploying and operating](operations.md#configure).\n",
+        (
+            "What `retrasyn serve` can be told, in a TOML file (`--config FILE`) or one by one "
+            "(`--set NAME=VALUE`; the name alone is enough, `campaign.window` is clearer). Every "
+            "setting has a default, so no file is needed. A misspelt name is refused. How they are "
+            "used is in [deploying and operating](operations.md#configure).\n"
+        ),
     ]
     for section, table in Settings.model_fields.items():
         parts += [f"## {section}\n", _section_text(section, str(table.description))]
         parts += ["| setting | default | allowed | meaning |\n|---|---|---|---|"]
         parts += [
-            f"| `{name}` | {_shown(field.default)} | {_allowed(field)} | {_cell(field.description)} |"
+            f"| `{name}` | {_shown(field.default)} | {_allowed(field)} "
+            f"| {_cell(field.description)} |"
             for name, field in type(table.default).model_fields.items()
         ]
         parts += [""]
@@ -222,10 +227,12 @@ def python() -> str:
     parts = [
         "# Python\n",
         NOTE,
-        "Everything that `import retrasyn` gives, with the first words of each docstring; the "
-        "documentation site (`make docs`) shows signatures, fields and methods besides. A name is "
-        "loaded when it is first used, so importing is quick. Other modules may change between "
-        "versions; [how to extend it](extending.md) says which ones are meant to be built upon.\n",
+        (
+            "Everything that `import retrasyn` gives, with the first words of each docstring; the "
+            "documentation site (`make docs`) shows signatures, fields and methods besides. A name is "
+            "loaded when it is first used, so importing is quick. Other modules may change between "
+            "versions; [how to extend it](extending.md) says which ones are meant to be built upon.\n"
+        ),
     ]
     for title, names in [*_GROUPS.items(), ("More", " ".join(rest))]:
         shown = [name for name in names.split() if name in retrasyn.__all__]
