@@ -117,9 +117,8 @@ def test_no_link_of_the_site_is_broken(site: Path) -> None:
             goal = goal / "index.html" if goal.is_dir() else goal
             if not goal.exists():
                 faults.append(f"{path.relative_to(site)}: {link}")
-            elif parts.fragment and goal in pages:
-                if unquote(parts.fragment) not in pages[goal].places:
-                    faults.append(f"{path.relative_to(site)}: {link} (no such place)")
+            elif goal in pages and unquote(parts.fragment) not in {"", *pages[goal].places}:
+                faults.append(f"{path.relative_to(site)}: {link} (no such place)")
     assert not faults, "\n".join(sorted(faults))
 
 

@@ -59,9 +59,9 @@ def commands() -> str:
         "# Commands\n",
         NOTE,
         (
-            "Every command of `retrasyn`, with all arguments and options. `--help` after any of them "
-            "says the same. What cannot be used is refused with one line on standard error and exit "
-            "code 2; Ctrl-C is exit code 130.\n"
+            "Every command of `retrasyn`, with all arguments and options. `--help` after any of "
+            "them says the same. What cannot be used is refused with one line on standard error "
+            "and exit code 2; Ctrl-C is exit code 130.\n"
         ),
         "Of the program itself:\n",
         _table(root),
@@ -228,10 +228,11 @@ def python() -> str:
         "# Python\n",
         NOTE,
         (
-            "Everything that `import retrasyn` gives, with the first words of each docstring; the "
-            "documentation site (`make docs`) shows signatures, fields and methods besides. A name is "
-            "loaded when it is first used, so importing is quick. Other modules may change between "
-            "versions; [how to extend it](extending.md) says which ones are meant to be built upon.\n"
+            "Everything that `import retrasyn` gives, with the first words of each docstring; "
+            "the documentation site (`make docs`) shows signatures, fields and methods besides. "
+            "A name is loaded when it is first used, so importing is quick. Other modules may "
+            "change between versions; [how to extend it](extending.md) says which ones are meant "
+            "to be built upon.\n"
         ),
     ]
     for title, names in [*_GROUPS.items(), ("More", " ".join(rest))]:
