@@ -1,6 +1,7 @@
 # make demo  : set everything up, then turn a small city into a private synthetic stream
 # make demo-live : a service and a fleet of made-up devices on a fast clock, until Ctrl-C
 # make test  : set everything up, then run every check
+# make docs  : the documentation site, into site/; make reference writes its generated pages anew
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -17,7 +18,7 @@ KERNEL_TESTS := tests/contracts tests/metrics tests/mobility tests/oracles tests
 TRUSTED := tests/audit tests/contracts tests/device tests/oracles tests/privacy tests/randomness tests/receipts \
 	tests/simulation tests/wire tests/test_curator.py
 
-.PHONY: demo demo-live test test-long cover bench lint setup viewer clean
+.PHONY: demo demo-live test test-long cover bench lint docs reference setup viewer clean
 
 demo: viewer
 	$(BIN)/retrasyn demo --out demo-out
@@ -40,11 +41,17 @@ bench: $(READY)
 	$(BIN)/python benchmarks/run.py
 
 lint: $(READY)
-	$(BIN)/ruff check src tests benchmarks examples docs/figures viewer hatch_build.py
-	$(BIN)/ruff format --check src tests benchmarks examples docs/figures viewer hatch_build.py
+	$(BIN)/ruff check src tests benchmarks examples docs/figures docs/making viewer hatch_build.py
+	$(BIN)/ruff format --check src tests benchmarks examples docs/figures docs/making viewer hatch_build.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(VIEWER) npm run check
+
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+reference: $(READY)
+	$(BIN)/python docs/making/reference.py
 
 setup: viewer
 
@@ -59,5 +66,5 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .coverage demo-out bench-out .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .coverage demo-out bench-out site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -rf viewer/node_modules viewer/.tests viewer/.built-from src/retrasyn/service/web/static/map

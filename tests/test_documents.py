@@ -1,10 +1,7 @@
 """The documents tell the truth: what they show runs, and what exists is mentioned."""
 
-import contextlib
 import dataclasses
-import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,41 +12,14 @@ import pytest
 import typer
 
 import retrasyn
+from pages import DOCUMENTS, GUIDES, ROOT, name_of
 from retrasyn.cli import app
 from retrasyn.methods import ALIASES, find_method, parts_of, settings_of
 from retrasyn.privacy.receipt import Receipt
 
-ROOT = Path(__file__).parents[1]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 RESULTS = sorted((ROOT / "docs" / "reproduction").rglob("*.md"))  # written by `reproduce`
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-GUIDES = [path for path in DOCUMENTS if path.name == "README.md" or path.parent != ROOT]
 PROSE = "\n".join(path.read_text() for path in GUIDES)
-SET_UP = ("make ", "pip ", "git ", "python -m venv ")  # they change the machine, not the data
-ENVIRONMENT = {
-    **os.environ,
-    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
-}
-
-
-def name_of(path: Path) -> str:
-    return str(path.relative_to(ROOT))
-
-
-def blocks(path: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", path.read_text(), re.DOTALL | re.MULTILINE)
-
-
-def python_blocks() -> Iterator[object]:
-    for path in GUIDES:
-        for number, code in enumerate(blocks(path, "python"), 1):
-            yield pytest.param(code, id=f"{name_of(path)}-{number}")
-
-
-def commands(path: Path) -> list[str]:
-    """Return what stands after each prompt, continued lines joined."""
-    text = "\n".join(blocks(path, "console")).replace("\\\n", " ")
-    return [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
 
 
 def commands_of(command: Any) -> Iterator[Any]:
@@ -75,80 +45,6 @@ def anchors(path: Path) -> set[str]:
 
 def mentioned(word: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", PROSE) is not None
-
-
-@pytest.mark.parametrize("code", list(python_blocks()))
-def test_every_python_block_runs_as_it_stands(
-    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    exec(compile(code, "block", "exec"), {"__name__": "__main__"})  # noqa: S102 - our own text
-
-
-def test_the_readme_has_python_and_commands_to_run() -> None:
-    readme = ROOT / "README.md"
-    assert blocks(readme, "python")
-    assert commands(readme)[:2] == ["make demo", "make test"]
-
-
-@pytest.fixture(scope="module")
-def after_the_readme(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    """Return the folder in which every command was run in order, and what went wrong."""
-    folder, faults = tmp_path_factory.mktemp("readme"), []
-    with contextlib.ExitStack() as running:
-        for command in commands(ROOT / "README.md"):
-            if command.startswith(SET_UP):
-                continue
-            if command.endswith(" &"):
-                running.enter_context(in_background(command.removesuffix(" &"), folder))
-                continue
-            done = subprocess.run(
-                ["sh", "-c", command],
-                cwd=folder,
-                env=ENVIRONMENT,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode != 0 or "WARNING" in done.stderr:
-                faults.append(f"{command}\n{done.stderr}")
-    return folder, faults
-
-
-@contextlib.contextmanager
-def in_background(command: str, folder: Path) -> Iterator[None]:
-    """Run what a reader would leave running, from its first line on, and end it with Ctrl-C."""
-    process = subprocess.Popen(
-        ["sh", "-c", f"exec {command}"],
-        cwd=folder,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert process.stdout is not None
-    try:
-        assert process.stdout.readline(), f"{command} ended at once"
-        yield
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
-
-
-def test_every_command_of_the_readme_works_in_the_order_it_is_shown(
-    after_the_readme: tuple[Path, list[str]],
-) -> None:
-    _, faults = after_the_readme
-    assert not faults
-
-
-def test_the_demo_makes_the_files_the_readme_lists(
-    after_the_readme: tuple[Path, list[str]],
-) -> None:
-    folder, _ = after_the_readme
-    readme = (ROOT / "README.md").read_text()
-    listed = re.findall(r"^\| `([\w.]+\.(?:html|parquet|json))` \|", readme, re.MULTILINE)
-    assert sorted(path.name for path in (folder / "demo-out").iterdir()) == sorted(listed)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=name_of)

@@ -1,4 +1,6 @@
-"""Draws the pictures of docs/method.md: python docs/figures/draw.py (takes a minute or two).
+"""Draws the pictures of our method and of how it works: python docs/figures/draw.py.
+
+It takes a minute or two.
 
 Everything is computed here, on the built-in city with fixed seeds, and drawn as plain SVG.
 """
@@ -12,6 +14,7 @@ import retrasyn
 from retrasyn.metrics.density import density_errors
 from retrasyn.metrics.pair import Pair
 from retrasyn.mobility.bank import STAY
+from retrasyn.oracles.oue import OUE
 from retrasyn.simulation.live import Live
 from retrasyn.simulation.plan import Plan
 
@@ -358,9 +361,123 @@ def draw_flow() -> str:
     return svg(860, 510, "How one timestamp of steered works", about, parts)
 
 
+def bar(x: float, y: float, value: float, kind: str) -> str:
+    """Return a bar that stands on y, or hangs from it."""
+    top = y - max(value, 0.0)
+    return (
+        f'<rect class="{kind}" x="{x:.1f}" y="{top:.1f}" width="24" '
+        f'height="{max(abs(value), 1):.1f}"/>'
+    )
+
+
+def draw_report() -> str:
+    """Draw one report, and what many of them add up to, on a grid of 2 x 2."""
+    states = retrasyn.StateSpace(retrasyn.Grid((0, 0, 10, 10), 2))
+    n_states, n, mine = states.n_states, 20_000, 6
+    true = np.random.default_rng(3).dirichlet(np.full(n_states, 0.6))
+    held = np.random.default_rng(4).choice(n_states, n, p=true).astype(np.int32)
+    held[0] = mine
+    oracle = OUE(1_000_000)
+    addresses = np.arange(n, dtype=np.uint64)
+    packed = oracle.perturb(held, addresses, key=3, n_states=n_states)
+    bits = np.unpackbits(packed[0], bitorder="little")[:n_states]
+    found = oracle.estimate(oracle.aggregate(packed, n_states=n_states)).frequencies
+    shares = np.bincount(held, minlength=n_states) / n
+    left, step = 236, 25.6
+    names = [
+        (76, "what one person did", "one of 24 possible states"),
+        (136, "what the device sends", "one noisy bit for each"),
+        (252, "what 20,000 reports say", "outlined: the truth"),
+    ]
+    parts = [text(20, 30, "One report says nothing, many say a lot", kind="title")]
+    for y, words, more in names:
+        parts += [text(20, y, words, kind="head"), text(20, y + 17, more, kind="small dim")]
+    for k in range(n_states):
+        x = left + k * step
+        parts += [
+            (
+                f'<rect class="{"gold" if k == mine else "box"}" x="{x:.1f}" y="66" '
+                'width="22" height="22" rx="4"/>'
+            ),
+            (
+                f'<rect class="{"safe" if bits[k] else "box"}" x="{x:.1f}" y="126" '
+                'width="22" height="22" rx="4"/>'
+            ),
+            bar(x - 1, 286, 420 * found[k], "safe"),
+            (
+                f'<rect class="line truth thin" x="{x + 3:.1f}" y="{286 - 420 * shares[k]:.1f}" '
+                f'width="16" height="{max(420 * shares[k], 1):.1f}"/>'
+            ),
+        ]
+        if k == mine:
+            parts.append(text(x + 11, 82, "1", kind="small", anchor="middle"))
+        if bits[k]:
+            parts.append(text(x + 11, 142, "1", kind="small", anchor="middle"))
+    parts.append(f'<path class="axis" d="M{left} 286H{left + n_states * step:.0f}"/>')
+    print(f"report: {bits.sum()} bits on, largest error {np.abs(found - shares).max():.4f}")
+    about = "A report has bits on that mean nothing; the sum of many is close to the truth."
+    return svg(860, 312, "One report and the sum of many", about, parts)
+
+
+def heat(x: int, y: int, shares: Series, most: float, names: tuple[str, str]) -> list[str]:
+    """Return a map of the grid, darker where there are more."""
+    size, side = 38, GRID.side
+    parts = [text(x, y - 26, names[0], kind="head"), text(x, y - 9, names[1], kind="small dim")]
+    for cell, share in enumerate(shares):
+        row, column = divmod(cell, side)
+        depth = min(max(share / most, 0.0), 1.0)
+        below = share < 0
+        parts.append(
+            f'<rect class="grid" x="{x + column * size}" y="{y + (side - 1 - row) * size}" '
+            f'width="{size - 2}" height="{size - 2}" rx="3" '
+            f'fill="{"#d55e00" if below else "#0072b2"}" '
+            f'fill-opacity="{min(abs(share) / most, 1.0) * 0.85 if below else depth:.2f}"/>'
+        )
+    return parts
+
+
+def draw_maps() -> str:
+    """Draw one timestamp: where people are, what its reports say, what is released."""
+    real = retrasyn.demo_city(seed=SEEDS[0])
+    live = Live.start(Plan.of("steered"), GRID, epsilon=1, window=20, seed=SEEDS[0])
+    states, n_cells = live.simulation.curator.states, GRID.n_cells
+    seen: list[tuple[float, int, Series, Series, Series]] = []
+    for t in range(real.first_t, real.last_t + 1):
+        now = real.t == t
+        people = real.traj_id[now].tolist(), real.x[now].tolist(), real.y[now].tolist()
+        release = live.step(t, *people, real.user_id[now].tolist())[-1]
+        bank = live.simulation.curator.state.memory.banks["transition"]
+        newest = bank.sums[0] / bank.weights[0]  # the speed that remembers nothing
+        raw = np.bincount(states.destinations, newest[: states.n_moves], n_cells)
+        raw += newest[states.n_moves : states.n_moves + n_cells]
+        true = np.bincount(GRID.cells_of(real.x[now], real.y[now]), minlength=n_cells) / now.sum()
+        made = np.bincount(release.cells, minlength=n_cells) / release.cells.size
+        seen.append((float(np.abs(made - true).sum()), t, true, raw, made))
+    _, goal, true, raw, made = sorted(seen, key=lambda row: row[0])[len(seen) // 2]  # as usual
+    parts = [text(20, 30, f"The built-in city at timestamp {goal}, a usual one", kind="title")]
+    most = float(true.max())
+    sides = [
+        (true, ("where people are", "nobody but they know")),
+        (raw, ("what its reports say", "orange: less than nothing")),
+        (made, ("what is released", "the synthetic crowd")),
+    ]
+    for k, (shares, names) in enumerate(sides):
+        parts += heat(28 + 284 * k, 92, shares, most, names)
+    for name, shares in {"reports": raw, "released": made}.items():
+        print(f"maps, {name}: off by {np.sqrt(np.mean((shares - true) ** 2)):.4f}")
+    about = "The reports of one timestamp are mostly noise; the released map is like the real one."
+    return svg(860, 338, "Truth, reports and release at one timestamp", about, parts)
+
+
 def main() -> None:
     """Draw everything."""
-    pictures = {"timestamp": draw_flow, "change": draw_change, "cell": draw_cell}
+    pictures = {
+        "timestamp": draw_flow,
+        "change": draw_change,
+        "cell": draw_cell,
+        "report": draw_report,
+        "maps": draw_maps,
+    }
     for name, draw in pictures.items():
         (HERE / f"{name}.svg").write_text(draw(), encoding="utf-8")
 

@@ -157,6 +157,7 @@ def _baseline_rows() -> Iterable[Method]:
 
 
 METHODS: Mapping[str, Method] = {row.name: row for row in _rows()}
+"""Every method by its name, in the order of `retrasyn methods`."""
 DEFAULT_METHOD = "steered"
 PAPER_METHOD = "retrasyn-p"
 

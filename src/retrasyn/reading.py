@@ -93,6 +93,7 @@ def _check_choice(name: str, value: Any, hint: Any) -> None:
 
 
 SAFE = Reading()
+"""The reading that keeps the promise of w-event privacy for persons; the default."""
 AUTHORS = Reading(
     unit="transition",
     ledger="stream",
@@ -100,3 +101,4 @@ AUTHORS = Reading(
     size_target="active-and-quitting",
     length_scale="data",
 )
+"""The reading of the authors' program, which `faithful` chooses. It may spend more than epsilon."""
