@@ -138,6 +138,11 @@ class Reader:
     def _json(self, block: Block) -> None:
         json.loads(block.text)
 
+    def _yaml(self, block: Block) -> None:
+        import yaml
+
+        assert all(yaml.safe_load_all(block.text))
+
     def _ini(self, block: Block) -> None:
         """Read a unit of systemd, and the command line in it."""
         unit = configparser.ConfigParser(strict=False)

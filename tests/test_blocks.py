@@ -30,6 +30,7 @@ NOT_RUN = {
     ("docs/quickstart.md", "python -m venv .venv"),
     ("docs/reproduction.md", "retrasyn reproduce table3 --quick"),
     ("docs/reproduction.md", "retrasyn reproduce all --data"),
+    ("docs/scaling.md", 'pip install "retrasyn[ray]"'),
 }
 """Pages and how the blocks begin that no test runs; the reason stands above each."""
 
