@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import ray
 from ray.cluster_utils import Cluster
+from ray.exceptions import RayActorError
 
 from engines.adding import Adder
 from retrasyn.data.reading_files import read
@@ -29,6 +30,14 @@ from retrasyn.simulation.run import synthesize
 
 OBJECTS = 200 << 20
 COLUMNS = ("stream_ids", "begins", "starts", "x", "y")
+
+
+def kill(actor):
+    """End an actor, and wait until it is gone: on a busy machine it answers on for a while."""
+    ray.kill(actor)
+    with contextlib.suppress(RayActorError):
+        while True:
+            ray.get(actor.usage.remote())
 
 
 def digest_of(trajectories):
@@ -124,7 +133,7 @@ def lost(nodes):
             for seat in engine._seats:
                 seat.trim(ray.get(seat.actor.save.remote()))
         shutil.rmtree(engine._own)
-        ray.kill(engine._seats[1].actor)
+        kill(engine._seats[1].actor)
         try:
             engine.each("add", 1)
         except CheckpointError as error:
@@ -163,7 +172,7 @@ def sums(nodes, n_reports):
     with contextlib.closing(nodes.engine(4)) as engine:
         engine.open(Sums.open)
         half = add_up(engine, packed[: len(packed) // 2], t=3, code=1, oracle=named)
-        ray.kill(engine._seats[2].actor)
+        kill(engine._seats[2].actor)
         engine.spread("add", [(4, 1, 0, named, packed[:10])])  # another timestamp
         whole = add_up(engine, packed, t=4, code=2, oracle=named)
         again = add_up(engine, packed, t=4, code=2, oracle=named)

@@ -145,6 +145,7 @@ export class Quads extends Vertices {
   }
 
   draw(): void {
+    if (!this.count) return; // before the first quad there are no indices to draw by
     const { gl } = this;
     gl.bindVertexArray(this.array);
     gl.drawElements(gl.TRIANGLES, 6 * this.count, gl.UNSIGNED_INT, 0);
