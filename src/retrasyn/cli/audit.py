@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from retrasyn.cli import options
 from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 from retrasyn.errors import SettingError
 
@@ -35,10 +36,13 @@ def audit_reports(
         bool, typer.Option("--simulated", help="Audit the compiled path of simulations instead.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    quiet: options.NoBar = False,
 ) -> None:
     """Measure what single reports give away, on the code that devices run.
 
     Exits 1 if anything is found. See also: retrasyn audit COMMAND --help
+
+    Example: retrasyn audit --oracle olh --reports 20000
     """
     if context.invoked_subcommand is not None:
         _refuse_options_before(context)
@@ -46,7 +50,7 @@ def audit_reports(
     from retrasyn.audit.oracle import audit_oracle
     from retrasyn.curator import micro_nats
 
-    with saying_stopped(), interruptible_progress(as_json, unit="reports") as progress:
+    with saying_stopped(), interruptible_progress(quiet or as_json, unit="reports") as progress:
         verdict = audit_oracle(
             oracle,
             epsilon=micro_nats(epsilon),

@@ -59,6 +59,10 @@ Seed = Annotated[
     str, typer.Option(metavar="INTEGER|random", help="Repeats a run; random keeps it secret.")
 ]
 
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bar and no summary.")]
+NoBar = Annotated[bool, typer.Option("--quiet", help="No progress bar.")]
+Silent = Annotated[bool, typer.Option("--quiet", help="Print nothing: the exit code says it.")]
+
 _SEED_DIGITS = 100
 
 

@@ -54,6 +54,7 @@ def synthesize(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the receipt, and nothing else.")
     ] = False,
+    quiet: options.Quiet = False,
     checkpoint: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep finished timestamps here.")
     ] = None,
