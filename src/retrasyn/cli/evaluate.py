@@ -120,7 +120,7 @@ def compare(
     found: dict[str, Scores] = {}
     for path, name in zip(synthetic, _names(synthetic), strict=True):
         pair = pair_of(recorded, read_file(path), extent, grid)
-        found[name] = _measure(pair, settings, quiet=as_json)
+        found[name] = _measure(pair, settings, quiet=quiet or as_json)
         _warn(found[name], name)
     if as_json:
         print(json.dumps({name: scores.to_dict() for name, scores in found.items()}, indent=2))

@@ -129,7 +129,7 @@ def _kernels() -> Finding:
     took = time.monotonic() - began
     if int(counted.sum()) != 2:  # noqa: PLR2004 - bits of 0b101
         raise ArithmeticError(f"a compiled kernel counted {counted.tolist()} in 0b101")
-    folder = Path(count_bits.stats.cache_path)
+    folder = Path(count_bits.stats.cache_path or sys.prefix)
     if not os.access(_nearest(folder), os.W_OK):
         return Finding(
             "kernels",

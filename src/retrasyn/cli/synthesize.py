@@ -114,7 +114,7 @@ def synthesize(
     table: UncertaintyTable | None = None
     if errors is not None:
         table = UncertaintyTable(Grid(extent or run.bounding_box(real), grid))
-    with interruptible_progress(as_json) as progress:
+    with interruptible_progress(quiet or as_json) as progress:
         try:
             synthetic, receipt = run.synthesize(
                 real,
@@ -145,7 +145,8 @@ def synthesize(
         receipt = write_with_receipt(synthetic, receipt, out, temporary, datetime=datetime)
     if checkpoint is not None:
         checkpoints.discard(checkpoint)
-    print(receipt.to_json() if as_json else _summary(receipt, out, receipt_path))
+    if as_json or not quiet:
+        print(receipt.to_json() if as_json else _summary(receipt, out, receipt_path))
 
 
 def _check_errors(errors: Path, plan: Plan, checkpoint: Path | None) -> None:
