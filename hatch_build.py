@@ -1,8 +1,8 @@
 """Puts the live map and the documents into the package when it is built.
 
 The map is made by `viewer/making.py`, for a wheel, an sdist and an editable install. A page that is
-as new as its sources stays as it is, so a wheel from an sdist needs no Node. The documents go into a
-wheel, for `retrasyn help`; an editable install reads them where they are.
+as new as its sources stays as it is, so a wheel from an sdist needs no Node. The documents go into
+a wheel, for `retrasyn help`; an editable install reads them where they are.
 """
 
 import importlib.util

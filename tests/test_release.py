@@ -1,4 +1,4 @@
-"""What is released: one version, a citation, a container, a unit, and a wheel that needs nothing."""
+"""What is released: a version, a citation, a container, a unit, a wheel that needs nothing."""
 
 import json
 import os
@@ -116,7 +116,9 @@ def test_systemd_finds_no_fault_in_the_unit(tmp_path):
 def built(tmp_path_factory):
     """Build both distributions; return where they are."""
     folder = tmp_path_factory.mktemp("dist")
-    build = "import hatchling.build as h, sys; h.build_sdist(sys.argv[1]); h.build_wheel(sys.argv[1])"
+    build = (
+        "import hatchling.build as h, sys; h.build_sdist(sys.argv[1]); h.build_wheel(sys.argv[1])"
+    )
     subprocess.run([sys.executable, "-c", build, folder], cwd=ROOT, check=True)
     return folder
 

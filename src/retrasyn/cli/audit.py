@@ -14,9 +14,7 @@ from retrasyn.errors import SettingError
 if TYPE_CHECKING:
     from retrasyn.audit.verdict import Verdict
 
-audit = typer.Typer(
-    name="audit", help="Measure what reports give away.", invoke_without_command=True
-)
+audit = typer.Typer(name="audit", invoke_without_command=True)
 
 
 @audit.callback()
