@@ -40,7 +40,7 @@ def audit_reports(
 
     Exits 1 if anything is found. See also: retrasyn audit COMMAND --help
 
-    Example: retrasyn audit --oracle olh --reports 20000
+    Example: retrasyn audit --reports 20000
     """
     if context.invoked_subcommand is not None:
         _refuse_options_before(context)
