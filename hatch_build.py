@@ -1,7 +1,8 @@
-"""Puts the live map into the package when a wheel, an sdist or an editable install is built.
+"""Puts the live map and the documents into the package when it is built.
 
-The work is done by `viewer/making.py`. A page that is as new as its sources stays as it is, so a
-wheel from an sdist needs no Node.
+The map is made by `viewer/making.py`, for a wheel, an sdist and an editable install. A page that is
+as new as its sources stays as it is, so a wheel from an sdist needs no Node. The documents go into
+a wheel, for `retrasyn help`; an editable install reads them where they are.
 """
 
 import importlib.util
@@ -14,7 +15,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class ViewerHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Makes the page before files are collected."""
+    """Makes the map and finds the documents before files are collected."""
 
     PLUGIN_NAME = "viewer"
 
@@ -24,13 +25,20 @@ class ViewerHook(BuildHookInterface):  # type: ignore[type-arg]
         return [] if making.is_made() else list(making.requires())
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Make the page, or end the build with one line."""
-        del version, build_data
+        """Make the map, or end the build with one line."""
+        if self.target_name == "wheel" and version == "standard":
+            build_data["force_include"] |= self._pages()
         making = self._making()
         try:
             making.make()
         except making.CannotBuildError as error:
             self.app.abort(f"error: {error}")
+
+    def _pages(self) -> dict[str, str]:
+        """Return where each document comes from, and where it goes."""
+        root = Path(self.root)
+        pages = [*(root / "docs").glob("*.md"), root / "README.md"]
+        return {str(page): f"retrasyn/pages/{page.name}" for page in pages}
 
     def _making(self) -> ModuleType:
         place = Path(self.root, "viewer", "making.py")

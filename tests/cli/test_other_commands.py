@@ -43,8 +43,8 @@ def test_the_command_runs_as_a_module_too():
     assert (ended.returncode, ended.stdout) == (0, f"retrasyn {__version__}\n")
 
 
-def test_without_a_command_the_commands_are_listed():
-    outcome = run()
+def test_the_help_lists_the_commands():
+    outcome = run("--help")
 
     assert (outcome.code, outcome.err) == (0, "")
     for name in ("synthesize", "stream", "methods", "demo"):

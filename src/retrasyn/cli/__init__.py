@@ -16,11 +16,13 @@ from retrasyn.cli.convert import convert
 from retrasyn.cli.demo import demo
 from retrasyn.cli.demo_live import demo_live
 from retrasyn.cli.device import device
+from retrasyn.cli.doctor import doctor
 from retrasyn.cli.evaluate import compare, evaluate
 from retrasyn.cli.fleet import fleet
 from retrasyn.cli.gateway import gateway
 from retrasyn.cli.generate import generate
 from retrasyn.cli.methods import methods
+from retrasyn.cli.pages import explaining, show_page
 from retrasyn.cli.plan import plan
 from retrasyn.cli.receipt import receipt
 from retrasyn.cli.reproduce import reproduce
@@ -34,7 +36,6 @@ from retrasyn.errors import RetraSynError
 app = typer.Typer(
     name="retrasyn",
     help="Private synthetic trajectory streams, in real time.",
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -45,13 +46,15 @@ def _root(
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
 ) -> None:
     """Private synthetic trajectory streams, in real time."""
-    if version:
-        from retrasyn import __version__
+    from retrasyn import __version__
 
+    if version:
         print(f"retrasyn {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        print(context.get_help())
+        from retrasyn.cli.first_steps import first_steps
+
+        print(first_steps(__version__))
 
 
 app.command()(synthesize)
@@ -71,6 +74,8 @@ app.command()(gateway)
 app.command()(fleet)
 app.command()(serve)
 app.command()(token)
+app.command()(doctor)
+app.command("help")(show_page)
 audit.command(name="window")(audit_window)
 app.add_typer(audit)
 app.add_typer(receipt, name="receipt")
@@ -83,17 +88,17 @@ _UsageError: Any = typer.BadParameter.__base__
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit."""
     warnings.showwarning = _show_warning
+    given = sys.argv[1:] if arguments is None else arguments
     try:
         code = typer.main.get_command(app).main(
-            args=arguments, prog_name="retrasyn", standalone_mode=False
+            args=given, prog_name="retrasyn", standalone_mode=False
         )
         sys.stdout.flush()
     except RetraSynError as error:
-        sys.exit(_complain(str(error)))
+        sys.exit(_complain(f"{error}{explaining(error, given)}"))
     except _UsageError as error:
         where = error.ctx.command_path if error.ctx else "retrasyn"
-        given = _given(error, sys.argv[1:] if arguments is None else arguments)
-        message = error.format_message().rstrip(".") + given
+        message = error.format_message().rstrip(".") + _given(error, given)
         sys.exit(_complain(f"{message}; see {where} --help"))
     except (typer.Abort, KeyboardInterrupt):
         sys.stderr.write("interrupted\n")

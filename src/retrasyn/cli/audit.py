@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from retrasyn.cli import options
 from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 from retrasyn.errors import SettingError
 
 if TYPE_CHECKING:
     from retrasyn.audit.verdict import Verdict
 
-audit = typer.Typer(
-    name="audit", help="Measure what reports give away.", invoke_without_command=True
-)
+audit = typer.Typer(name="audit", invoke_without_command=True)
 
 
 @audit.callback()
@@ -35,10 +34,13 @@ def audit_reports(
         bool, typer.Option("--simulated", help="Audit the compiled path of simulations instead.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    quiet: options.NoBar = False,
 ) -> None:
     """Measure what single reports give away, on the code that devices run.
 
     Exits 1 if anything is found. See also: retrasyn audit COMMAND --help
+
+    Example: retrasyn audit --reports 20000
     """
     if context.invoked_subcommand is not None:
         _refuse_options_before(context)
@@ -46,7 +48,7 @@ def audit_reports(
     from retrasyn.audit.oracle import audit_oracle
     from retrasyn.curator import micro_nats
 
-    with saying_stopped(), interruptible_progress(as_json, unit="reports") as progress:
+    with saying_stopped(), interruptible_progress(quiet or as_json, unit="reports") as progress:
         verdict = audit_oracle(
             oracle,
             epsilon=micro_nats(epsilon),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from retrasyn.cli import options
 from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 
 if TYPE_CHECKING:
@@ -24,15 +25,18 @@ def audit_window(
         int, typer.Option(metavar="N", help="Devices of each of two persons, for every attack.")
     ] = 5_000,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    quiet: options.NoBar = False,
 ) -> None:
     """Attack real devices and measure what one window of positions gives away.
 
     Exits 1 if it gives away more than epsilon, as it does with --unit transition.
+
+    Example: retrasyn audit window --runs 200
     """
     from retrasyn.audit.window import audit_window as attack_devices
     from retrasyn.curator import micro_nats
 
-    with saying_stopped(), interruptible_progress(as_json, unit="devices") as progress:
+    with saying_stopped(), interruptible_progress(quiet or as_json, unit="devices") as progress:
         verdict = attack_devices(
             unit=unit, window=window, epsilon=micro_nats(epsilon), runs=runs, progress=progress
         )

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from retrasyn.cli import options
+
 if TYPE_CHECKING:
     from retrasyn.data.discretise import Summary
     from retrasyn.data.trajectories import Trajectories
@@ -56,6 +58,7 @@ def convert(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")
     ] = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Turn raw positions into the file that synthesize reads.
 
@@ -70,7 +73,7 @@ def convert(
     from retrasyn.errors import OutputError
     from retrasyn.space import Box
 
-    options = Options(
+    reading = Options(
         user=user,
         time=time,
         x=x,
@@ -87,9 +90,9 @@ def convert(
     check_writable(out)
     if os.path.exists(source) and os.path.exists(out) and out.samefile(source):  # noqa: PTH110
         raise OutputError(f"output {out} is the input itself; name another file")
-    with _counting(quiet=as_json) as progress:
+    with _counting(quiet=quiet or as_json) as progress:
         real, summary = discretise(
-            read_fixes(source, kind, options),
+            read_fixes(source, kind, reading),
             every=every,
             box=extent,
             from_crs=from_crs,
@@ -100,7 +103,7 @@ def convert(
         write(real, out)
     if as_json:
         print(json.dumps(_facts(real, summary), indent=2))
-    else:
+    elif not quiet:
         _show(out, real, summary)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +15,9 @@ from retrasyn.cli import options, showing
 from retrasyn.cli.interrupts import interruptible_progress
 
 if TYPE_CHECKING:
+    from retrasyn.metrics.suite import Scores
     from retrasyn.oracles.choice import OracleWish
+    from retrasyn.privacy.receipt import Receipt
 
 
 def demo(
@@ -31,6 +35,10 @@ def demo(
     pace: Annotated[
         float, typer.Option(min=0, help="With --live: seconds from one timestamp to the next.")
     ] = 1.0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the figures and files as JSON, and nothing else.")
+    ] = False,
+    quiet: options.Quiet = False,
     port: showing.Port = 8700,
     opens: showing.Open = False,
 ) -> None:
@@ -38,14 +46,22 @@ def demo(
 
     With --live nothing is written: the map shows the synthetic city as it is made, the real one
     beside it, until Ctrl-C.
+
+    Example: retrasyn demo --out demo-out
     """
     from retrasyn.errors import SettingError
 
     if seed < 0:
         raise SettingError(f"seed={seed} must be a whole number from 0 on")
     if not live:
-        _report(out or Path("demo-out"), seed, oracle)
+        made = _report(out or Path("demo-out"), seed, oracle, quiet=quiet or as_json)
+        if as_json:
+            print(json.dumps(made.facts(), indent=2))
+        elif not quiet:
+            print(made.text())
         return
+    if as_json or quiet:
+        raise SettingError("--live prints where the map is; leave --json and --quiet away")
     if out is not None:
         raise SettingError(f"--live writes nothing to {out}; leave --out or --live away")
     raise typer.Exit(_show(seed, oracle, pace, port, opens=opens))
@@ -81,7 +97,7 @@ def _show(seed: int, oracle: OracleWish, pace: float, port: int, *, opens: bool)
         )
 
 
-def _report(out: Path, seed: int, oracle: OracleWish) -> None:
+def _report(out: Path, seed: int, oracle: OracleWish, *, quiet: bool) -> _Made:
     """Synthesise the city and write everything, with a report."""
     from retrasyn.data.writing_files import write
     from retrasyn.errors import OutputError
@@ -103,7 +119,7 @@ def _report(out: Path, seed: int, oracle: OracleWish) -> None:
         ) from None
     real = demo_city(seed=seed)
     grid = Grid(CITY_BOX, 6)
-    with interruptible_progress(quiet=False) as progress:
+    with interruptible_progress(quiet) as progress:
         synthetic, receipt = synthesize(
             real, grid=grid, seed=seed, oracle=oracle, progress=progress
         )
@@ -125,11 +141,36 @@ def _report(out: Path, seed: int, oracle: OracleWish) -> None:
         seed=seed,
         clock=real.clock,
     )
-    worst = receipt.worst_window.declared.epsilon
-    print(
-        f"""What happened
+    return _Made(out, receipt, scores, real.n_points)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What the demo made."""
+
+    out: Path
+    receipt: Receipt
+    scores: Scores
+    n_points: int
+
+    def facts(self) -> dict[str, object]:
+        """Return it for programs."""
+        return {
+            "folder": str(self.out),
+            "files": sorted(path.name for path in self.out.iterdir()),
+            "epsilon": self.receipt.epsilon,
+            "window": self.receipt.window,
+            "worst_window": self.receipt.worst_window.declared.epsilon,
+            "scores": self.scores.to_dict(),
+        }
+
+    def text(self) -> str:
+        """Return it for people."""
+        receipt, scores = self.receipt, self.scores
+        worst = receipt.worst_window.declared.epsilon
+        return f"""What happened
   {receipt.n_users:,} simulated commuters moved through a city for {receipt.timestamps} timestamps
-  ({real.n_points:,} positions). Each reported rarely and noisily: {receipt.n_reports:,} reports
+  ({self.n_points:,} positions). Each reported rarely and noisily: {receipt.n_reports:,} reports
   in all, {receipt.n_reports / receipt.n_users:.1f} per person. From these alone
   {receipt.n_streams_out:,} synthetic trips with {receipt.n_points_out:,} points were made,
   one timestamp at a time.
@@ -143,9 +184,8 @@ How close it is
   where 0 is the same and 0.693 has nothing in common; {scores.pattern_f1:.0%} of the most
   frequent routes are the same.
 Look at
-  {report}
-  {out / "synthetic.parquet"} and its .receipt.json"""
-    )
+  {self.out / "report.html"}
+  {self.out / "synthetic.parquet"} and its .receipt.json"""
 
 
 def _wrap(text: str, first: str = "  ") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from collections.abc import Callable
@@ -24,6 +25,7 @@ device = typer.Typer(help="Take part in a campaign with this machine.", no_args_
 Folder = Annotated[
     Path, typer.Option("--folder", help="Where identity and ledger are kept; not in backups.")
 ]
+NoLines = Annotated[bool, typer.Option("--quiet", help="No line per round.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Agree without being asked.")]
 _FOLDER = Path("retrasyn-device")
 
@@ -59,6 +61,7 @@ def run(
     accept: Annotated[
         bool, typer.Option("--accept", help="Agree to a campaign that has changed.")
     ] = False,
+    quiet: NoLines = False,
 ) -> None:
     """Report, round after round; positions come from standard input unless an option has them.
 
@@ -87,16 +90,35 @@ def run(
         id_ = manifest_id(unseal(envelope)[0])
         loop = Loop(server, owned.reporter(), manifest, id_, fixes, clock)
         for told in loop.run(rounds):
-            print(told, flush=True)
+            if not quiet:
+                print(told, flush=True)
 
 
 @device.command()
-def status(folder: Folder = _FOLDER) -> None:
-    """Show the campaign, what is left of quarantine, and what was spent."""
+def status(
+    folder: Folder = _FOLDER,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
+) -> None:
+    """Show the campaign, what is left of quarantine, and what was spent.
+
+    Example: retrasyn device status --folder retrasyn-device
+    """
     from retrasyn.messages import MICRO
 
     with open_owned(folder) as owned:
         who, seen = owned.status()
+    if as_json:
+        facts = {
+            "enrolled": who is not None,
+            "campaign": seen.campaign or None,
+            "server": who and who.server,
+            "quarantine": seen.quarantine if seen.rounds_left else None,
+            "rounds_left": seen.rounds_left,
+            "spent": seen.spent / MICRO,
+            "lifetime_cap": seen.lifetime_cap / MICRO,
+        }
+        print(json.dumps(facts, indent=2))
+        return
     if who is None:
         left = f"its ledger stays for another {seen.rounds_left} rounds"
         print(f"this device has left; {left if seen.rounds_left else 'its ledger is removed now'}")
@@ -110,7 +132,10 @@ def status(folder: Folder = _FOLDER) -> None:
 
 @device.command()
 def accept(folder: Folder = _FOLDER, yes: Yes = False) -> None:
-    """Show what the campaign promises now, and agree to it; a change means quarantine."""
+    """Show what the campaign promises now, and agree to it; a change means quarantine.
+
+    Example: retrasyn device accept --yes
+    """
     from retrasyn.client.http import Server
 
     with open_owned(folder) as owned, Server(owned.identity.server) as server:
@@ -124,6 +149,8 @@ def leave(folder: Folder = _FOLDER) -> None:
 
     The ledger stays here until its window has passed, so that nobody enrols anew to report twice;
     the next status or leave after that removes it.
+
+    Example: retrasyn device leave
     """
     from retrasyn.client.identity import read_identity
 

@@ -51,6 +51,7 @@ def evaluate(
     top_cells: TopCells = 10,
     top_patterns: TopPatterns = 100,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    quiet: options.NoBar = False,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="Write a report to look at.")
     ] = None,
@@ -67,7 +68,7 @@ def evaluate(
     extent = extent_of(box, {synthetic: receipt})
     recorded = read_file(real)
     pair = pair_of(recorded, read_file(synthetic), extent, grid)
-    scores = _measure(pair, settings, quiet=as_json)
+    scores = _measure(pair, settings, quiet=quiet or as_json)
     _warn(scores)
     if report is not None:
         from retrasyn.report.page import write_report
@@ -106,6 +107,7 @@ def compare(
     top_cells: TopCells = 10,
     top_patterns: TopPatterns = 100,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    quiet: options.NoBar = False,
 ) -> None:
     """Measure several synthetic files against one real file, the best figures in bold.
 
@@ -118,7 +120,7 @@ def compare(
     found: dict[str, Scores] = {}
     for path, name in zip(synthetic, _names(synthetic), strict=True):
         pair = pair_of(recorded, read_file(path), extent, grid)
-        found[name] = _measure(pair, settings, quiet=as_json)
+        found[name] = _measure(pair, settings, quiet=quiet or as_json)
         _warn(found[name], name)
     if as_json:
         print(json.dumps({name: scores.to_dict() for name, scores in found.items()}, indent=2))

@@ -7,17 +7,21 @@ import logging
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
+from retrasyn.cli import options
 from retrasyn.cli.interrupts import interruptible_progress
 from retrasyn.errors import BudgetExceeded, InputError, OutputError
+from retrasyn.messages import MICRO
 
 if TYPE_CHECKING:
     from retrasyn.fleet.fleet import Fleet, Tally
     from retrasyn.fleet.positions import Positions
+    from retrasyn.fleet.recount import Recount
 
 
 def fleet(
@@ -46,7 +50,10 @@ def fleet(
         Path | None,
         typer.Option(metavar="FILE", help="Write every frame sent and what became of it."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what was done as JSON, and nothing else.")
+    ] = False,
+    quiet: options.NoBar = False,
 ) -> None:
     """Replay trajectories as real devices: a load test, a demonstration, and a check of ledgers.
 
@@ -68,23 +75,38 @@ def fleet(
         stack.callback(crowd.close)
         n_rounds = rounds or positions.n_timestamps
         try:
-            _drive(crowd, n_rounds, quiet=quiet)
+            _drive(crowd, n_rounds, quiet=quiet or as_json)
         finally:
-            _sum_up(crowd, crowd.tally)
+            _sum_up(crowd, crowd.tally, as_json=as_json)
 
 
 def _drive(crowd: Fleet, n_rounds: int, *, quiet: bool) -> None:
     """Wait for the quarantine, then follow the rounds."""
     left = crowd.crew.rounds_left()
-    if left:
+    if left and not quiet:
         print(f"{crowd.tally.n_devices:,} devices are silent for {left} more rounds", flush=True)
     with interruptible_progress(quiet, unit="rounds") as progress:
         crowd.wait_for_quarantine(lambda _left: progress(0, n_rounds))
         crowd.run(n_rounds, progress)
 
 
-def _sum_up(crowd: Fleet, tally: Tally) -> None:
+def _sum_up(crowd: Fleet, tally: Tally, *, as_json: bool) -> None:
     """Say what was done, and what the ledgers say about it."""
+    counted = crowd.recount() if as_json else _tell(crowd, tally)
+    if as_json:
+        ledgers = {
+            "reports": counted.n_reports,
+            "worst_window": counted.worst / MICRO,
+            "epsilon": counted.ceiling / MICRO,
+            "within": counted.within,
+        }
+        print(json.dumps({**asdict(tally), "ledgers": ledgers}, indent=2), flush=True)
+    if not counted.within and sys.exc_info()[0] is None:
+        raise BudgetExceeded(f"the devices' own ledgers show too much: {counted}")
+
+
+def _tell(crowd: Fleet, tally: Tally) -> Recount:
+    """Say what was done in words, then count the ledgers, which takes a moment."""
     became = ", ".join(f"{n:,} {status}" for status, n in sorted(tally.statuses.items()))
     print(
         f"{tally.n_devices:,} devices, {tally.n_rounds} rounds ({tally.n_missed} missed, the "
@@ -95,8 +117,7 @@ def _sum_up(crowd: Fleet, tally: Tally) -> None:
     )
     counted = crowd.recount()
     print(f"ledgers   {counted}", flush=True)
-    if not counted.within and sys.exc_info()[0] is None:
-        raise BudgetExceeded(f"the devices' own ledgers show too much: {counted}")
+    return counted
 
 
 def _positions(source: Path | None, devices: int | None) -> Positions:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from retrasyn.cli.device import Yes, agreement
+from retrasyn.cli.device import NoLines, Yes, agreement
 from retrasyn.cli.interrupts import saying_stopped
 from retrasyn.errors import SettingError
 
@@ -32,6 +32,7 @@ def gateway(
     accept: Annotated[
         bool, typer.Option("--accept", help="Agree to a campaign that has changed.")
     ] = False,
+    quiet: NoLines = False,
 ) -> None:
     """Take positions from OwnTracks, Traccar Client or OsmAnd, and report them privately.
 
@@ -47,7 +48,8 @@ def gateway(
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
 
     def tell(number: int, told: Told) -> None:
-        print(f"phone {number}, {told}", flush=True)
+        if not quiet:
+            print(f"phone {number}, {told}", flush=True)
 
     phones = Phones(folder, rounds=rounds, tell=tell)
     phones.open()

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from retrasyn.cli import options
 from retrasyn.cli.interrupts import interruptible_progress
 
 
@@ -48,6 +49,7 @@ def generate(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")
     ] = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Make a stream of objects that drive through a road network, after Brinkhoff.
 
@@ -69,7 +71,7 @@ def generate(
         raise SettingError(f"--size {size} is for --network city; a file has the size it has")
     else:
         driven = read_network(network)
-    with interruptible_progress(as_json) as progress:
+    with interruptible_progress(quiet or as_json) as progress:
         try:
             made = make(
                 driven,
@@ -96,7 +98,10 @@ def generate(
         "nodes": driven.n_nodes,
         "edges": driven.n_edges,
     }
-    print(json.dumps(summary, indent=2) if as_json else _table(summary, out))
+    if as_json:
+        print(json.dumps(summary, indent=2))
+    elif not quiet:
+        print(_table(summary, out))
 
 
 def _table(summary: dict[str, int | float], out: Path) -> str:

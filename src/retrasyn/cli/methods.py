@@ -11,7 +11,10 @@ def methods(
         bool, typer.Option("--json", help="Print name and summary as JSON.")
     ] = False,
 ) -> None:
-    """List the methods, one line each."""
+    """List the methods, one line each.
+
+    Example: retrasyn methods
+    """
     from retrasyn.methods import METHODS
 
     if as_json:

@@ -82,6 +82,9 @@ Shards = Annotated[
         min=1, help="Shards of the synthetic streams. (default: one; with Ray, one per processor)"
     ),
 ]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bar and no summary.")]
+NoBar = Annotated[bool, typer.Option("--quiet", help="No progress bar.")]
+Silent = Annotated[bool, typer.Option("--quiet", help="Print nothing: the exit code says it.")]
 
 _SEED_DIGITS = 100
 

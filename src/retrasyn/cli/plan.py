@@ -45,6 +45,7 @@ def plan(
         typer.Option(metavar="FILE.svg|png", help="Draw the errors into a file."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    quiet: options.NoBar = False,
     seed: Annotated[int, typer.Option(help="Other cities, other noise.")] = 0,
 ) -> None:
     """Say what to expect with N users: reports, errors by grid, a grid, privacy over time.
@@ -61,7 +62,7 @@ def plan(
             raise SettingError("--plot draws simulated errors; leave --no-simulation away")
         check_figure(plot)
     between = read_period(period)
-    with interruptible_progress(quiet=as_json or no_simulation) as progress:
+    with interruptible_progress(quiet=quiet or as_json or no_simulation) as progress:
         shown = forecast(
             users,
             method,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from retrasyn.cli import options
+
 if TYPE_CHECKING:
     from retrasyn.receipts.check import Check
 
@@ -27,18 +29,24 @@ def show_receipt(
         Path | None, typer.Option(metavar="OUT", help="Write a page of its own instead.")
     ] = None,
     data: DataFile = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the receipt as JSON, checked and complete.")
+    ] = False,
 ) -> None:
     """Say what was promised, what was spent and what is not protected.
 
     Example: retrasyn receipt show demo-out/synthetic.parquet.receipt.json --html receipt.html
     """
+    from retrasyn.errors import SettingError
     from retrasyn.receipts.opening import open_receipt
     from retrasyn.receipts.text import show
 
     opened = open_receipt(file)
     if html is None:
-        print(show(opened))
+        print(opened.to_json() if as_json else show(opened))
         return
+    if as_json:
+        raise SettingError("--json prints and --html writes a page; give one of them")
     from retrasyn.receipts.release import find_release
     from retrasyn.receipts.verification import verify
     from retrasyn.report.receipt_page import write_receipt_page
@@ -58,6 +66,7 @@ def verify_receipt(
         typer.Option("--input", metavar="FILE", help="The input of the run, to run it again."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
+    quiet: options.Silent = False,
 ) -> None:
     """Recompute what can be recomputed; exit code 1 if anything does not hold.
 
@@ -72,7 +81,8 @@ def verify_receipt(
     real = None if source is None else read(source)
     checks = verify(opened, data=_existing(data) or find_release(file), real=real)
     failed = [check for check in checks if check.verdict == "FAIL"]
-    print(_as_json(checks) if as_json else _as_text(checks))
+    if as_json or not quiet:
+        print(_as_json(checks) if as_json else _as_text(checks))
     if failed:
         raise typer.Exit(1)
 

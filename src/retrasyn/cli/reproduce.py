@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -57,6 +58,12 @@ def reproduce(
         Path, typer.Option(help="Folder for results, tables and plots. Runs in it are kept.")
     ] = Path("reproduction"),
     jobs: Annotated[int, typer.Option(help="Processes side by side.")] = 2,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the list of files that were written as JSON.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="No progress; only the files that were written.")
+    ] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="One seed; without data, one small built-in city.")
     ] = False,
@@ -97,9 +104,9 @@ def reproduce(
     work = Reproduction(studies, sources, Folder.open(out), scope)
     began = time.monotonic()
     try:
-        with interruptible_progress(quiet=False) as progress:
-            work.prepare(lambda text: print(text, file=sys.stderr), progress)
-        with _display() as told:
+        with interruptible_progress(quiet) as progress:
+            work.prepare(_stay_silent if quiet else _say, progress)
+        with _display(quiet=quiet) as told:
             work.run(
                 jobs=jobs if pool is None else pool.n_tasks,
                 told=told,
@@ -109,9 +116,18 @@ def reproduce(
     except KeyboardInterrupt:
         sys.stderr.write(f"stopped: what is finished is kept in {out}; run again to go on\n")
         raise
-    for path in work.write():
-        print(path)
-    print(f"in {time.monotonic() - began:.0f} s", file=sys.stderr)
+    written = [str(path) for path in work.write()]
+    print(json.dumps(written, indent=2) if as_json else "\n".join(written))
+    if not quiet:
+        _say(f"in {time.monotonic() - began:.0f} s")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _stay_silent(_: str) -> None:
+    pass
 
 
 def _pool(engine: str, address: str | None) -> RayTasks | None:
@@ -151,7 +167,7 @@ def _restricted(names: tuple[str, ...], only: list[str]) -> tuple[str, ...]:
 
 
 @contextmanager
-def _display() -> Iterator[Callable[[str, int, int], None]]:
+def _display(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     """Show what was finished last and what is left: a bar, or a line now and then."""
     from rich.console import Console
     from rich.progress import (
@@ -170,7 +186,7 @@ def _display() -> Iterator[Callable[[str, int, int], None]]:
         TextColumn("{task.description}"),
         console=Console(stderr=True),
         transient=True,
-        disable=not live,
+        disable=quiet or not live,
     )
     task = bar.add_task("starting", total=None)
     began = last = time.monotonic()
@@ -179,7 +195,7 @@ def _display() -> Iterator[Callable[[str, int, int], None]]:
         nonlocal last
         bar.update(task, description=label, completed=done, total=total)
         now = time.monotonic()
-        if not live and (now - last > _EVERY or done == total):
+        if not (live or quiet) and (now - last > _EVERY or done == total):
             left = (now - began) / done * (total - done)
             sys.stderr.write(f"{done} of {total} runs, about {left:.0f} s left; last: {label}\n")
             last = now

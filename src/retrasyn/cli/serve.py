@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -109,6 +110,7 @@ def token(
     token_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The operator's token, if elsewhere.")
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a list in JSON.")] = False,
 ) -> None:
     """Make links with which devices join a running campaign, each of them once.
 
@@ -116,13 +118,12 @@ def token(
     """
     url = (server or _read(folder / "address", "is the service running?")).rstrip("/")
     secret = _read(token_file or folder / "operator.token", "name it with --token-file")
-    for made in _mint(url, secret, number):
-        print(f"{url}/#enrol={made}")
+    links = [f"{url}/#enrol={made}" for made in _mint(url, secret, number)]
+    print(json.dumps(links, indent=2) if as_json else "\n".join(links))
 
 
 def _mint(url: str, secret: str, number: int) -> list[str]:
     """Ask a running service for tokens."""
-    import json
     import urllib.error
     import urllib.request
 

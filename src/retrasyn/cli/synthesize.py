@@ -57,6 +57,7 @@ def synthesize(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the receipt, and nothing else.")
     ] = False,
+    quiet: options.Quiet = False,
     checkpoint: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep finished timestamps here.")
     ] = None,
@@ -125,7 +126,7 @@ def synthesize(
         table: UncertaintyTable | None = None
         if errors is not None:
             table = UncertaintyTable(Grid(extent or run.bounding_box(real), grid))
-        with _said_where_to_go_on(checkpoint), interruptible_progress(as_json) as progress:
+        with _said_where_to_go_on(checkpoint), interruptible_progress(quiet or as_json) as progress:
             synthetic, receipt = run.synthesize(
                 real,
                 method,
@@ -153,7 +154,8 @@ def synthesize(
             )
     if checkpoint is not None:
         checkpoints.discard(checkpoint)
-    print(receipt.to_json() if as_json else _summary(receipt, out, receipt_path))
+    if as_json or not quiet:
+        print(receipt.to_json() if as_json else _summary(receipt, out, receipt_path))
 
 
 @contextlib.contextmanager

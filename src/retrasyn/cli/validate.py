@@ -24,6 +24,7 @@ def validate(
     ] = None,
     grid: options.Side = 6,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    quiet: options.Silent = False,
 ) -> None:
     """Check every rule a file must keep, and name the first rows that break each.
 
@@ -40,7 +41,7 @@ def validate(
     found = validation.validate(source, box=extent, grid=grid)
     if as_json:
         print(found.to_json())
-    else:
+    elif not quiet:
         console = Console()
         console.print(_counts(found), highlight=False, soft_wrap=True)
         for note in found.notes:

@@ -1,0 +1,209 @@
+"""What an installation is made of, each part examined: there, missing, or broken.
+
+Only what `demo`, `synthesize` and `evaluate` cannot do without may be broken. Everything else is
+there, or missing with the words that bring it.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.resources
+import os
+import re
+import shutil
+import socket
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+OLDEST_PYTHON = (3, 11)
+_OLDEST_SQLITE = (3, 35)
+_BUILT = 1_767_225_600  # seconds since 1970 at the start of 2026: no clock is right before it
+_ENOUGH_MEMORY = 1.0  # GiB
+_LAST_PORT = 65535
+_AGAIN = "pip install --force-reinstall retrasyn"
+
+Verdict = Literal["ok", "miss", "FAIL", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One part, how it is, and what to type where something can be done."""
+
+    name: str
+    verdict: Verdict
+    detail: str
+    remedy: str = ""
+
+
+def examine(port: int) -> list[Finding]:
+    """Examine everything, in the order in which one would mend it."""
+    return [
+        _python(),
+        *_libraries(),
+        _guarded("kernels", _kernels, "set NUMBA_CACHE_DIR to a folder of your own"),
+        _guarded("randomness", _randomness),
+        _guarded("sqlite", _sqlite),
+        *_extras(),
+        _guarded("live map", _live_map),
+        _port(port),
+        _clock(),
+        _machine(),
+        _tools(),
+    ]
+
+
+def _guarded(name: str, check: Callable[[], Finding], remedy: str = _AGAIN) -> Finding:
+    """Make a finding of whatever goes wrong: an installation may be broken in any way."""
+    try:
+        return check()
+    except Exception as error:  # noqa: BLE001 - a doctor is not stopped by an illness
+        said = " ".join(str(error).split()) or type(error).__name__
+        return Finding(name, "FAIL", said, remedy)
+
+
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info[:2] < OLDEST_PYTHON:
+        return Finding("python", "FAIL", f"{version} is too old", "install Python 3.11 or newer")
+    return Finding("python", "ok", f"{version} in {sys.prefix}")
+
+
+def _libraries() -> Iterator[Finding]:
+    """Look for what the base needs."""
+    yield Finding("retrasyn", "ok", importlib.metadata.version("retrasyn"))
+    for name in requirements()[""]:
+        try:
+            yield Finding(name, "ok", importlib.metadata.version(name))
+        except importlib.metadata.PackageNotFoundError:
+            yield Finding(name, "FAIL", "is not installed", _AGAIN)
+
+
+def requirements() -> dict[str, list[str]]:
+    """Return the names of libraries by extra, as the package declares them; the base is ''."""
+    found: dict[str, list[str]] = {"": []}
+    for line in importlib.metadata.requires("retrasyn") or []:
+        named = re.match(r"[\w.-]+", line)
+        extra = re.search(r"extra == ['\"]([\w-]+)['\"]", line)
+        if named:
+            found.setdefault(extra[1] if extra else "", []).append(named[0])
+    return found
+
+
+def _extras() -> Iterator[Finding]:
+    """Look for optional libraries, extra by extra."""
+    for extra, names in requirements().items():
+        if extra in ("", "dev"):
+            continue
+        missing = [name for name in names if not _is_installed(name)]
+        if missing:
+            what = f"{', '.join(missing)}: not installed"
+            remedy = f'pip install "retrasyn[{extra}]"'
+            yield Finding(f"[{extra}]", "miss", what, remedy)
+        else:
+            yield Finding(f"[{extra}]", "ok", ", ".join(names))
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _kernels() -> Finding:
+    """Run a compiled kernel, and see whether what was compiled can be kept."""
+    import numpy as np
+
+    from retrasyn.oracles.kernels import count_bits
+
+    began = time.monotonic()
+    counted = count_bits(np.array([[0b101]], dtype=np.uint8), 8)
+    took = time.monotonic() - began
+    if int(counted.sum()) != 2:  # noqa: PLR2004 - bits of 0b101
+        raise ArithmeticError(f"a compiled kernel counted {counted.tolist()} in 0b101")
+    folder = Path(count_bits.stats.cache_path or sys.prefix)
+    if not os.access(_nearest(folder), os.W_OK):
+        return Finding(
+            "kernels",
+            "note",
+            f"work, and are compiled anew each time: {folder} cannot be written",
+            "set NUMBA_CACHE_DIR to a folder of your own",
+        )
+    return Finding("kernels", "ok", f"ready in {took:.1f} s, kept in {folder}")
+
+
+def _nearest(folder: Path) -> Path:
+    """Return the folder, or the first above it that exists."""
+    return next((place for place in (folder, *folder.parents) if place.exists()), folder)
+
+
+def _randomness() -> Finding:
+    from retrasyn.randomness.entropy import system_bytes
+
+    if system_bytes(32) == system_bytes(32):
+        raise ArithmeticError("the operating system handed out the same 32 bytes twice")
+    return Finding("randomness", "ok", "the operating system's generator answers")
+
+
+def _sqlite() -> Finding:
+    """See that the store of the service could work here."""
+    version = sqlite3.sqlite_version
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "doctor.sqlite"
+        with closing(sqlite3.connect(place)) as connection:
+            (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
+    if sqlite3.sqlite_version_info < _OLDEST_SQLITE or mode != "wal":
+        detail = f"{version}, journal {mode}: too old for serve"
+        return Finding("sqlite", "miss", detail, "use a Python with SQLite 3.35 or newer")
+    return Finding("sqlite", "ok", f"{version}, with a write-ahead log")
+
+
+def _live_map() -> Finding:
+    page = importlib.resources.files("retrasyn") / "service/web/static/map/index.html"
+    if page.is_file():
+        return Finding("live map", "ok", "built in; no Node and no Chromium are needed")
+    return Finding("live map", "miss", "this package was built without it", "make viewer")
+
+
+def _port(port: int) -> Finding:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", port))
+        except OSError as error:
+            remedy = f"retrasyn serve --port {port + 1 if port < _LAST_PORT else port - 1}"
+            return Finding(f"port {port}", "note", error.strerror or "is taken", remedy)
+    return Finding(f"port {port}", "ok", "is free")
+
+
+def _clock() -> Finding:
+    now = time.time()
+    said = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now))
+    if now < _BUILT:
+        return Finding("clock", "note", f"{said} cannot be right", "set the clock, with NTP")
+    return Finding("clock", "ok", f"{said}; how far it is off cannot be told from here: run NTP")
+
+
+def _machine() -> Finding:
+    """Say how much there is to work with."""
+    n = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    detail = f"{n} CPUs, {memory:.1f} GiB of memory"
+    if memory < _ENOUGH_MEMORY:
+        return Finding("machine", "note", f"{detail}: little for large files")
+    return Finding("machine", "ok", detail)
+
+
+def _tools() -> Finding:
+    """Look for the one program that an operator may want besides."""
+    found = shutil.which("psql")
+    detail = f"psql in {found}" if found else "no psql; only who stores in PostgreSQL may want it"
+    return Finding("postgresql", "ok" if found else "note", detail)

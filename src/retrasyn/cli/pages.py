@@ -1,0 +1,119 @@
+"""``retrasyn help``: the documents, wherever the program is installed, and which one explains what.
+
+A wheel carries the pages (`hatch_build.py` puts them in); a clone has them in `docs/`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from retrasyn import errors
+from retrasyn.errors import InputError, RetraSynError, SettingError
+
+_HERE = Path(__file__).parents[1]
+_README = "readme"
+
+BY_ERROR: dict[type[RetraSynError], str | None] = {
+    errors.BudgetExceeded: "privacy",
+    errors.EntropyError: "device",
+    errors.LedgerError: "device",
+    errors.ServerError: "operations",
+    errors.ConsentError: "device",
+    errors.WireError: "wire",
+    errors.CheckpointError: _README,
+    errors.StoreError: "operations",
+    errors.Busy: "operations",
+    errors.UnknownToken: "operations",
+    errors.MissingExtra: None,  # says what to type
+}
+"""Errors that one page explains, whichever command they end."""
+
+BY_COMMAND: dict[str, str] = {
+    "synthesize": _README,
+    "stream": _README,
+    "methods": _README,
+    "evaluate": "evaluation",
+    "compare": "evaluation",
+    "convert": "formats",
+    "validate": "output",
+    "generate": "generator",
+    "watch": "map",
+    "demo": _README,
+    "demo-live": "fleet",
+    "plan": "planning",
+    "reproduce": "reproduction",
+    "gateway": "gateway",
+    "fleet": "fleet",
+    "serve": "operations",
+    "token": "operations",
+    "audit": "audit",
+    "receipt": "receipts",
+    "device": "device",
+    "doctor": "operations",
+    "help": _README,
+}
+"""The page about each command, for errors about what it was given."""
+
+
+def explaining(error: RetraSynError, arguments: Sequence[str]) -> str:
+    """Return where an error is explained, as the end of a line, or nothing.
+
+    >>> explaining(SettingError("no"), ["plan", "--users", "0"])
+    '; see retrasyn help planning'
+    """
+    for kind, topic in BY_ERROR.items():
+        if isinstance(error, kind):
+            return f"; see retrasyn help {topic}" if topic else ""
+    command = next((word for word in arguments if word in BY_COMMAND), None)
+    return f"; see retrasyn help {BY_COMMAND[command]}" if command else ""
+
+
+def show_page(
+    topic: Annotated[
+        str | None, typer.Argument(metavar="[TOPIC]", help="Name of a page; all names if absent.")
+    ] = None,
+) -> None:
+    """Show a page of the documents, or list them.
+
+    Example: retrasyn help privacy
+    """
+    pages = find_pages()
+    if topic is None:
+        width = max(map(len, pages))
+        for name, path in pages.items():
+            print(f"{name:<{width}}  {_title(path)}")
+        return
+    if topic not in pages:
+        raise SettingError(f"there is no page {topic!r}; choose from {', '.join(pages)}")
+    text = pages[topic].read_text(encoding="utf-8")
+    if not sys.stdout.isatty():
+        print(text, end="")
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    Console().print(Markdown(text, hyperlinks=False))
+
+
+def find_pages() -> dict[str, Path]:
+    """Return every page by its name."""
+    carried = _HERE / "pages"
+    clone = _HERE.parents[1]
+    if carried.is_dir():
+        found = [*carried.glob("*.md")]
+    else:
+        found = [*(clone / "docs").glob("*.md"), *clone.glob("README.md")]
+    if not found:
+        raise InputError("this installation has no documents; read them in a clone, in docs/")
+    return {path.stem.lower(): path for path in sorted(found, key=lambda path: path.stem.lower())}
+
+
+def _title(path: Path) -> str:
+    found = re.search(r"^# (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return found[1] if found else ""

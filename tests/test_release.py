@@ -1,0 +1,225 @@
+"""What is released: a version, a citation, a container, a unit, a wheel that needs nothing."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import urllib.request
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+import retrasyn
+
+ROOT = Path(__file__).parents[1]
+CONTAINER = ROOT / "Containerfile"
+UNIT = ROOT / "deploy" / "retrasyn.service"
+PATIENCE = 300  # seconds: everything is compiled for the first time
+BUILT_BY_NODE = os.environ.get("RETRASYN_NO_VIEWER", "") in ("", "0")
+
+
+def test_the_version_stands_in_one_place_and_the_others_follow():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    project = (ROOT / "pyproject.toml").read_text()
+
+    assert citation["version"] == retrasyn.__version__
+    assert re.search(rf"^## .*\b{re.escape(retrasyn.__version__)}\b", changelog, re.MULTILINE)
+    assert 'dynamic = ["version"]' in project
+    assert not re.search(r"^version = ", project, re.MULTILINE)
+
+
+def test_the_citation_has_what_its_format_asks_for():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["type"] == "software"
+    assert all(isinstance(citation[key], str) for key in ("message", "title", "abstract"))
+    assert citation["license"] in (ROOT / "pyproject.toml").read_text()
+    assert citation["authors"]
+    for reference in citation["references"]:
+        assert {"type", "title", "authors"} <= reference.keys()
+        assert all({"given-names", "family-names"} <= one.keys() for one in reference["authors"])
+
+
+def test_every_python_that_is_claimed_is_a_supported_one():
+    claimed = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text())
+    policy = (ROOT / "SECURITY.md").read_text().partition("## Supported versions")[2]
+
+    assert claimed
+    assert all(version in policy for version in claimed)
+
+
+def instructions():
+    """Return each instruction of the container file with its words, continued lines joined."""
+    text = re.sub(r"\\\n", " ", CONTAINER.read_text())
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [(line.split()[0], line.partition(" ")[2].strip()) for line in lines]
+
+
+def test_the_container_file_has_no_fault_that_a_linter_finds():
+    hadolint = Path(sys.executable).with_name("hadolint")
+    done = subprocess.run([hadolint, CONTAINER], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_container_runs_as_nobody_special_keeps_its_folder_and_is_watched():
+    found = instructions()
+    last_stage = found[max(i for i, (word, _) in enumerate(found) if word == "FROM") :]
+    words = dict(last_stage)
+
+    assert sum(word == "FROM" for word, _ in found) == 2, "what builds does not run"
+    assert all("-slim" in rest and ":latest" not in rest for word, rest in found if word == "FROM")
+    assert words["USER"] not in ("root", "0")
+    assert words["VOLUME"] == words["WORKDIR"] == "/var/lib/retrasyn"
+    assert words["ENV"].partition("=")[2].startswith(words["VOLUME"])
+    assert "/healthz" in words["HEALTHCHECK"]
+    assert json.loads(words["ENTRYPOINT"]) == ["retrasyn"]
+
+
+def test_the_command_of_the_container_is_one_that_is_understood():
+    import typer
+
+    from retrasyn.cli import app
+
+    command, *arguments = json.loads(dict(instructions())["CMD"])
+    typer.main.get_command(app).commands[command].make_context(command, arguments)
+
+
+def test_the_unit_that_operations_shows_is_the_file():
+    operations = (ROOT / "docs" / "operations.md").read_text()
+
+    assert f"```ini\n{UNIT.read_text()}```" in operations
+    assert f"(../{UNIT.relative_to(ROOT)})" in operations
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_systemd_finds_no_fault_in_the_unit(tmp_path):
+    unit = tmp_path / UNIT.name
+    unit.write_text(UNIT.read_text().replace("/opt/retrasyn/bin/retrasyn", "/bin/true"))
+
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Build both distributions; return where they are."""
+    folder = tmp_path_factory.mktemp("dist")
+    build = (
+        "import hatchling.build as h, sys; h.build_sdist(sys.argv[1]); h.build_wheel(sys.argv[1])"
+    )
+    subprocess.run([sys.executable, "-c", build, folder], cwd=ROOT, check=True)
+    return folder
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not BUILT_BY_NODE, reason="RETRASYN_NO_VIEWER is set")
+def test_the_distributions_hold_the_map_and_the_pages(built):
+    (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    with tarfile.open(sdist) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+
+    assert wheel.name == f"retrasyn-{retrasyn.__version__}-py3-none-any.whl"
+    assert {"retrasyn/service/web/static/map/index.html", "retrasyn/py.typed"} <= names
+    pages = {f"retrasyn/pages/{path.name}" for path in (ROOT / "docs").glob("*.md")}
+    assert pages | {"retrasyn/pages/README.md"} <= names
+    assert {"CITATION.cff", "Containerfile", "deploy/retrasyn.service", "LICENSE"} <= packed
+    assert "src/retrasyn/service/web/static/map/index.html" in packed
+
+
+@pytest.fixture(scope="module")
+def installed(built, tmp_path_factory):
+    """Install the wheel into a fresh environment, and return an environment with nothing else."""
+    place = tmp_path_factory.mktemp("fresh")
+    subprocess.run([sys.executable, "-m", "venv", place / "venv"], check=True)
+    (wheel,) = built.glob("*.whl")
+    (place / "bin").mkdir()
+    hidden = {**os.environ, "PATH": f"{place / 'venv' / 'bin'}:{place / 'bin'}"}
+    for name in ("PYTHONPATH", "NUMBA_CACHE_DIR"):
+        hidden.pop(name, None)
+    for program in ("node", "npm", "gcc", "cc", "clang"):
+        assert shutil.which(program, path=hidden["PATH"]) is None
+    subprocess.run(
+        [
+            *(place / "venv/bin/python", "-m", "pip", "install", "--quiet"),
+            *("--only-binary", ":all:", "--constraint", ROOT / "constraints.txt"),
+            f"{wheel}[serve,report]",
+        ],
+        cwd=place,
+        env=hidden,
+        check=True,
+    )
+    return place, hidden
+
+
+def run_installed(installed, *arguments):
+    place, hidden = installed
+    return subprocess.run(
+        [place / "venv/bin/retrasyn", *arguments],
+        cwd=place,
+        env=hidden,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+@pytest.mark.long
+def test_a_fresh_installation_says_that_it_is_well(installed):
+    done = run_installed(installed, "doctor", "--json")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert found["retrasyn"]["detail"] == retrasyn.__version__
+    assert found["[serve]"]["verdict"] == found["[report]"]["verdict"] == "ok"
+    assert found["[geo]"]["type"] == 'pip install "retrasyn[geo]"'
+    assert found["live map"]["verdict"] == ("ok" if BUILT_BY_NODE else "miss")
+
+
+@pytest.mark.long
+def test_a_fresh_installation_runs_the_demo_and_has_the_pages(installed):
+    place, _ = installed
+
+    demo = run_installed(installed, "demo", "--json")
+    page = run_installed(installed, "help", "privacy")
+
+    assert demo.returncode == 0, demo.stderr
+    assert json.loads(demo.stdout)["worst_window"] <= 1
+    assert (place / "demo-out" / "report.html").is_file()
+    assert page.stdout == (ROOT / "docs" / "privacy.md").read_text()
+
+
+@pytest.mark.long
+def test_a_fresh_installation_serves_the_live_map(installed):
+    place, hidden = installed
+    service = subprocess.Popen(
+        [place / "venv/bin/retrasyn", "serve", "--port", "0", "--set", "period=1"],
+        cwd=place,
+        env=hidden,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        url = re.search(r"http://127\.0\.0\.1:\d+", service.stdout.readline())[0]
+        with urllib.request.urlopen(f"{url}/healthz", timeout=PATIENCE) as answer:  # noqa: S310 - loopback
+            assert answer.status == 200
+        with urllib.request.urlopen(f"{url}/", timeout=PATIENCE) as answer:  # noqa: S310 - loopback
+            assert not BUILT_BY_NODE or "app.js" in answer.read().decode()
+    finally:
+        service.send_signal(signal.SIGINT)
+        service.communicate(timeout=60)
+    assert service.returncode in (0, 130)
