@@ -42,7 +42,12 @@ EXAMPLES = {
 READ_ONLY = {
     *("demo-live", "fleet", "gateway", "reproduce", "serve", "token", "watch"),
     *("device enrol", "device run", "device status", "device accept", "device leave"),
-    *("audit", "audit window", "demo", "plan"),  # run by the test of README.md, or with other figures
+    *(
+        "audit",
+        "audit window",
+        "demo",
+        "plan",
+    ),  # README.md's test runs them
 }
 
 

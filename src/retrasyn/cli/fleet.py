@@ -75,15 +75,15 @@ def fleet(
         stack.callback(crowd.close)
         n_rounds = rounds or positions.n_timestamps
         try:
-            _drive(crowd, n_rounds, quiet=quiet or as_json)
+            _drive(crowd, n_rounds, quiet=quiet or as_json, tells=not as_json)
         finally:
             _sum_up(crowd, crowd.tally, as_json=as_json)
 
 
-def _drive(crowd: Fleet, n_rounds: int, *, quiet: bool) -> None:
+def _drive(crowd: Fleet, n_rounds: int, *, quiet: bool, tells: bool) -> None:
     """Wait for the quarantine, then follow the rounds."""
     left = crowd.crew.rounds_left()
-    if left and not quiet:
+    if left and tells:
         print(f"{crowd.tally.n_devices:,} devices are silent for {left} more rounds", flush=True)
     with interruptible_progress(quiet, unit="rounds") as progress:
         crowd.wait_for_quarantine(lambda _left: progress(0, n_rounds))
