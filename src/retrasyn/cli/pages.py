@@ -21,6 +21,7 @@ _README = "readme"
 
 BY_ERROR: dict[type[RetraSynError], str | None] = {
     errors.BudgetExceeded: "privacy",
+    errors.EngineError: "scaling",
     errors.EntropyError: "device",
     errors.LedgerError: "device",
     errors.ServerError: "operations",
