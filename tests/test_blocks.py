@@ -23,6 +23,7 @@ NOT_RUN = {
     ("docs/map.md", "retrasyn serve --set map.tiles=city.pmtiles"),
     ("docs/operations.md", "python -m venv /opt/retrasyn"),
     ("docs/operations.md", "limit_req_zone"),
+    ("docs/operations.md", "podman build -t retrasyn ."),
     ("docs/operations.md", "curator.example.org {"),
     ("docs/operations.md", 'pip install "retrasyn[serve,postgres]"'),
     ("docs/operations.md", "sqlite3 service/service.sqlite"),

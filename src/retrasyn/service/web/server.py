@@ -29,6 +29,8 @@ except ImportError:
 MAX_CONNECTIONS = 8192
 _BACKLOG = 2048
 _HEADER_ROOM = 16_384  # bytes of headers, all together
+_LETTING_GO = 0.25  # seconds: granian's threads drop what they hold of Python after they said they
+# had ended; a process that is gone by then aborts with a message of theirs
 _FILES = 2 * MAX_CONNECTIONS
 
 
@@ -86,6 +88,7 @@ class Server:
             self._inner.stop()  # type: ignore[no-untyped-call]
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._task, seconds)
+            await asyncio.sleep(_LETTING_GO)
         self.close()
 
     def close(self) -> None:
