@@ -5,7 +5,11 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+# What the program needs to run; and what it needs besides to be tested.
+RUNS   := $(VENV)/.runs
 READY  := $(VENV)/.ready
+INSTALL = $(BIN)/python -m pip install --quiet --constraint constraints.txt \
+	$$($(PYTHON) viewer/making.py requires) --editable
 # The live map. RETRASYN_NO_VIEWER=1 leaves it out, for those without a network.
 VIEWER := $(BIN)/python viewer/making.py
 # Two modules of tests at a time.
@@ -18,12 +22,15 @@ KERNEL_TESTS := tests/contracts tests/metrics tests/mobility tests/oracles tests
 TRUSTED := tests/audit tests/contracts tests/device tests/oracles tests/privacy tests/randomness tests/receipts \
 	tests/simulation tests/wire tests/test_curator.py
 
+.DELETE_ON_ERROR: # an environment that was half made is made anew
 .PHONY: demo demo-live test test-long cover bench lint docs reference setup viewer clean
 
-demo: viewer
+demo: $(RUNS)
+	$(VIEWER)
 	$(BIN)/retrasyn demo --out demo-out
 
-demo-live: viewer
+demo-live: $(RUNS)
+	$(VIEWER)
 	$(BIN)/retrasyn demo-live
 
 test: viewer lint
@@ -58,12 +65,17 @@ setup: viewer
 viewer: $(READY)
 	$(VIEWER)
 
-$(READY): pyproject.toml constraints.txt
+$(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else "RetraSyn needs Python 3.11 or newer, this is %d.%d; try: make PYTHON=python3.11 $(MAKECMDGOALS)" % v[:2])'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]" \
-		$$($(PYTHON) viewer/making.py requires)
+
+$(RUNS): $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
+	$(INSTALL) ".[device,report,serve]"
 	@touch $@
+
+$(READY): $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
+	$(INSTALL) ".[dev]"
+	@touch $(RUNS) $@
 
 clean:
 	rm -rf $(VENV) .coverage demo-out bench-out site .mypy_cache .pytest_cache .ruff_cache .hypothesis

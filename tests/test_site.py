@@ -154,3 +154,20 @@ def test_in_a_browser_pages_fit_and_ask_nobody_else(address: str, browser, width
     assert asked
     assert not [url for url in asked if not url.startswith((address, "data:", "blob:"))]
     assert not errors
+
+
+@pytest.mark.parametrize("name", ["index.html", "proofs/oue.html"])
+def test_the_search_finds_words_on_the_disk_as_on_a_server(
+    site: Path, address: str, browser, name: str
+) -> None:
+    found = []
+    for place in (f"{site.as_uri()}/", address):
+        page = browser.new_page()
+        page.goto(place + name, wait_until="networkidle")
+        page.click(".md-search__input")
+        page.keyboard.type("quarantine")
+        page.wait_for_selector(".md-search-result__item", state="attached")
+        found.append(page.locator(".md-search-result__list").inner_text())
+        page.close()
+    assert found[0] == found[1]
+    assert "quarantine" in found[0].lower()

@@ -26,32 +26,9 @@ PAGES = {
     "README.md": "index.md",
 }
 """Documents beside docs/, and the pages they are on the site."""
-OPTIONAL = ("scaling.md",)
-"""Pages that may be missing; the menu then goes without them."""
 _LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 _FENCE = re.compile(r"(^ *```.*?^ *```$)", re.DOTALL | re.MULTILINE)
 _LANGUAGES = {".py": "python", ".toml": "toml", ".ts": "typescript", ".json": "json"}
-
-
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Leave optional pages out of the menu where they do not exist."""
-    missing = {name for name in OPTIONAL if not (Path(config.docs_dir) / name).exists()}
-    config.nav = _without(config.nav, missing)
-    return config
-
-
-def _without(entry: Any, missing: set[str]) -> Any:
-    if isinstance(entry, list):
-        return [_without(part, missing) for part in entry if not _is_missing(part, missing)]
-    if isinstance(entry, dict):
-        return {title: _without(part, missing) for title, part in entry.items()}
-    return entry
-
-
-def _is_missing(entry: Any, missing: set[str]) -> bool:
-    return isinstance(entry, dict) and any(
-        isinstance(part, str) and part in missing for part in entry.values()
-    )
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
