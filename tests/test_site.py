@@ -171,3 +171,15 @@ def test_the_search_finds_words_on_the_disk_as_on_a_server(
         page.close()
     assert found[0] == found[1]
     assert "quarantine" in found[0].lower()
+
+
+def test_the_copy_button_takes_the_command_without_its_prompt(address: str, browser) -> None:
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(f"{address}quickstart.html", wait_until="networkidle")
+    block = page.locator(".highlight", has_text="retrasyn demo")
+    block.hover()
+    block.locator("button").click()
+    page.wait_for_function("navigator.clipboard.readText().then((text) => text !== '')")
+    assert page.evaluate("navigator.clipboard.readText()") == "retrasyn demo --out demo-out"
+    context.close()
