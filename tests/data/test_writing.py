@@ -225,6 +225,37 @@ def test_a_file_in_a_missing_folder_is_refused(tmp_path):
         pytest.fail("there is nowhere to write to")
 
 
+def test_a_link_stays_and_the_file_it_leads_to_is_replaced(tmp_path):
+    goal, link = tmp_path / "goal.txt", tmp_path / "link.txt"
+    goal.write_text("old")
+    link.symlink_to(goal)
+
+    with replacing(link) as temporary:
+        temporary.write_text("new")
+
+    assert link.is_symlink()
+    assert goal.read_text() == "new"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link to a pipe"])
+def test_what_is_no_file_is_never_replaced(tmp_path, kind):
+    path, pipe = tmp_path / "out", tmp_path / "pipe"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        os.mkfifo(pipe)
+        path.symlink_to(pipe)
+    before = path.lstat()
+
+    with pytest.raises(OutputError, match=r"out cannot be written"), replacing(path) as temporary:
+        temporary.write_text("new")
+
+    assert path.lstat().st_ino == before.st_ino
+    assert sorted(tmp_path.iterdir()) == sorted(p for p in (path, pipe) if os.path.lexists(p))
+
+
 # What is refused
 
 
