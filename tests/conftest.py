@@ -22,7 +22,19 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # Maps are drawn by WebGL, and no machine of ours has a graphics card.
 _CHROMIUM = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 
+# The modules that take longest, in the order of how long.
+_LONGEST = (
+    *("test_blocks.py", "test_ray.py", "test_reproduce.py", "test_inspection.py"),
+    *("test_watch.py", "test_serve.py", "test_site.py", "test_notebooks.py"),
+)
+
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with what takes longest, so that no worker is left alone with it at the end."""
+    order = {name: number for number, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
 
 
 @pytest.fixture(scope="module")
