@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 import typer
@@ -132,23 +133,69 @@ def test_own_data_takes_two_of_the_shown_commands(tmp_path, monkeypatch):
 # completion
 
 
+SHELLS = ["bash", "zsh", "fish"]
+
+
 @pytest.mark.parametrize(
-    ("shell", "word"), [("bash", "complete"), ("zsh", "#compdef"), ("fish", "complete")]
+    ("shell", "word"),
+    [("bash", "complete -o"), ("zsh", "#compdef retrasyn"), ("fish", "complete --command")],
 )
 def test_a_completion_script_is_printed_for_every_shell(shell, word):
-    done = run_command(_RETRASYN_COMPLETE=f"source_{shell}")
+    done = run("--show-completion", shell)
 
-    assert done.code == 0
+    assert (done.code, done.err) == (0, "")
     assert word in done.out
-    assert "_RETRASYN_COMPLETE" in done.out
+    assert f"_RETRASYN_COMPLETE=complete_{shell}" in done.out
 
 
-def test_completion_knows_the_commands():
-    done = run_command(
-        _RETRASYN_COMPLETE="complete_bash", COMP_WORDS="retrasyn synth", COMP_CWORD="1"
+def test_an_unknown_shell_is_refused_with_those_that_are_known():
+    assert_one_line(run("--show-completion", "ksh"), "ksh", *SHELLS)
+    assert_one_line(run("--show-completion"), "--show-completion", "retrasyn --help")
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("retrasyn synth", "synthesize"),
+        ("retrasyn synthesize --eps", "--epsilon"),
+        ("retrasyn device st", "status"),
+        ("retrasyn demo --oracle ou", "oue"),
+    ],
+)
+def test_bash_completes_commands_options_and_choices(words, completed):
+    script = """eval "$(retrasyn --show-completion bash)"
+        COMP_WORDS=($0); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+        _retrasyn_completion retrasyn; echo "${COMPREPLY[@]}" """
+    path = f"{Path(COMMAND).parent}:{os.environ['PATH']}"
+
+    done = subprocess.run(
+        ["bash", "-c", script, words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(PATH=path),
     )
 
-    assert done.out.split() == ["synthesize"]
+    assert (done.stdout, done.stderr) == (f"{completed}\n", "")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion_is_installed_in_the_home_of_its_owner(shell, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    done = run("--install-completion", shell)
+
+    place = Path(done.out.rpartition(": ")[2].strip())
+    assert (done.code, done.err) == (0, "")
+    assert place.is_relative_to(tmp_path)
+    assert f"complete_{shell}" in place.read_text()
+
+
+def test_a_home_that_cannot_be_written_is_one_clear_line(tmp_path, monkeypatch):
+    (tmp_path / "home").write_text("")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+    assert_one_line(run("--install-completion", "bash"), "bash", "retrasyn --show-completion bash")
 
 
 # pages

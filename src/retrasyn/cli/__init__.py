@@ -10,6 +10,7 @@ from typing import Any
 
 import typer
 
+from retrasyn.cli import completion
 from retrasyn.cli.audit import audit
 from retrasyn.cli.audit_window import audit_window
 from retrasyn.cli.convert import convert
@@ -36,6 +37,7 @@ from retrasyn.errors import RetraSynError
 app = typer.Typer(
     name="retrasyn",
     help="Private synthetic trajectory streams, in real time.",
+    add_completion=False,  # ours names the shell instead of guessing it
     pretty_exceptions_enable=False,
 )
 
@@ -44,12 +46,20 @@ app = typer.Typer(
 def _root(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+    show_completion: completion.Show = None,
+    install_completion: completion.Install = None,
 ) -> None:
     """Private synthetic trajectory streams, in real time."""
     from retrasyn import __version__
 
     if version:
         print(f"retrasyn {__version__}")
+        raise typer.Exit
+    if show_completion is not None:
+        print(completion.script(show_completion))
+        raise typer.Exit
+    if install_completion is not None:
+        print(completion.install(install_completion))
         raise typer.Exit
     if context.invoked_subcommand is None:
         from retrasyn.cli.first_steps import first_steps
@@ -98,7 +108,8 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(_complain(f"{error}{explaining(error, given)}"))
     except _UsageError as error:
         where = error.ctx.command_path if error.ctx else "retrasyn"
-        message = error.format_message().rstrip(".") + _given(error, given)
+        said = error.format_message().replace("Value error, ", "").rstrip(".")
+        message = said + _given(error, given)
         sys.exit(_complain(f"{message}; see {where} --help"))
     except (typer.Abort, KeyboardInterrupt):
         sys.stderr.write("interrupted\n")
