@@ -3,6 +3,8 @@
 Whatever goes wrong on purpose becomes one line on standard error and exit code 2; Ctrl-C is 130.
 """
 
+import contextlib
+import io
 import os
 import sys
 import warnings
@@ -32,7 +34,7 @@ from retrasyn.cli.stream import stream
 from retrasyn.cli.synthesize import synthesize
 from retrasyn.cli.validate import validate
 from retrasyn.cli.watch import watch
-from retrasyn.errors import RetraSynError
+from retrasyn.errors import InputError, RetraSynError
 
 app = typer.Typer(
     name="retrasyn",
@@ -98,8 +100,11 @@ _UsageError: Any = typer.BadParameter.__base__
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit."""
     warnings.showwarning = _show_warning
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may know fewer letters than we do
+        sys.stdout.reconfigure(errors="backslashreplace")
     given = sys.argv[1:] if arguments is None else arguments
     try:
+        _check_text(given)
         code = typer.main.get_command(app).main(
             args=given, prog_name="retrasyn", standalone_mode=False
         )
@@ -115,10 +120,26 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stderr.write("interrupted\n")
         sys.exit(130)
     except BrokenPipeError:
-        # Whoever read our output has gone; point it nowhere so that closing it stays silent.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_output_go()  # whoever read it has gone
         sys.exit(1)
+    except OSError as error:
+        _let_output_go()  # a full disk may be its fault
+        what = f"{error.filename}: " if error.filename else ""
+        sys.exit(_complain(f"{what}{error.strerror or error}; mend that, and run it again"))
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _check_text(words: list[str]) -> None:
+    """Refuse names that are no text: half of the libraries below cannot open such files."""
+    for word in words:
+        if not word.isascii() and any("\ud800" <= letter <= "\udfff" for letter in word):
+            raise InputError(f"{word!r} is not UTF-8 text; rename the file")
+
+
+def _let_output_go() -> None:
+    """Point standard output nowhere, so that closing it stays silent."""
+    with contextlib.suppress(OSError):  # it may be no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _given(error: Any, arguments: list[str]) -> str:

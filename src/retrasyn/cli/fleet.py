@@ -63,9 +63,12 @@ def fleet(
     Example: retrasyn fleet --server http://127.0.0.1:8700 --operator-token operator.token
     """
     from retrasyn.client.http import Server
+    from retrasyn.data.writing_files import check_apart
     from retrasyn.fleet.fleet import Fleet
 
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    if source is not None and record is not None:
+        check_apart(record, source, named="input")
     positions = _positions(source, devices)
     token = None if operator_token is None else _read_token(operator_token)
     with ExitStack() as stack:
