@@ -127,6 +127,8 @@ def test_a_port_in_use_is_refused_in_one_line_before_anything_is_made(tmp_path):
         (["--set", "window"], "NAME=VALUE"),
         (["--port", "70000"], "port"),
         (["--host", "no.such.host.invalid"], "no.such.host.invalid"),
+        (["--host", "x" * 70], "x" * 70),
+        (["--host", ""], "host ''"),
         (["--config", "missing.toml"], "missing.toml"),
         (["--set", "method=lbd"], "lbd"),
         (["--set", "tls_certificate=missing.pem"], "belong together"),
