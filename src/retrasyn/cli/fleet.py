@@ -103,7 +103,9 @@ def _sum_up(crowd: Fleet, tally: Tally, *, as_json: bool) -> None:
             "epsilon": counted.ceiling / MICRO,
             "within": counted.within,
         }
-        print(json.dumps({**asdict(tally), "ledgers": ledgers}, indent=2), flush=True)
+        statuses = dict(sorted(tally.statuses.items()))  # asdict would count a counter
+        done = {**asdict(tally), "statuses": statuses, "ledgers": ledgers}
+        print(json.dumps(done, indent=2), flush=True)
     if not counted.within and sys.exc_info()[0] is None:
         raise BudgetExceeded(f"the devices' own ledgers show too much: {counted}")
 
