@@ -1,5 +1,6 @@
 """The first minutes: five things to do, examples that work, pages to read, no colour unasked."""
 
+import json
 import os
 import pty
 import re
@@ -20,6 +21,7 @@ from cli.running import (
     run_command,
     write_table,
 )
+from namespaces import run_in_namespace
 from retrasyn import demo_city, errors, write
 from retrasyn.cli import app, pages
 from retrasyn.cli.first_steps import STEPS
@@ -39,17 +41,13 @@ EXAMPLES = {
     name: re.findall(r"Example: (.*)$", command.help, re.MULTILINE)
     for name, command in COMMANDS.items()
 }
-# These need a service, run until Ctrl-C or take long; that they can be read has to do.
-READ_ONLY = {
-    *("demo-live", "fleet", "gateway", "reproduce", "serve", "token", "watch"),
-    *("device enrol", "device run", "device status", "device accept", "device leave"),
-    *(
-        "audit",
-        "audit window",
-        "demo",
-        "plan",
-    ),  # README.md's test runs them
+SERVED = {
+    **dict.fromkeys(("watch", "serve", "gateway", "fleet", "demo-live"), 130),  # until Ctrl-C
+    **dict.fromkeys(("token", "device enrol", "device run", "device status"), 0),
+    **dict.fromkeys(("device accept", "device leave"), 0),
 }
+"""Examples that need a service or end with Ctrl-C, and their exit codes."""
+SLOW = {"plan", "reproduce"}
 
 
 def parse(words):
@@ -93,7 +91,13 @@ def test_the_help_of_every_command_ends_with_an_example_that_can_be_read(name):
     parse(words)
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - READ_ONLY))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] if name in SLOW else [])
+        for name in sorted(COMMANDS.keys() - SERVED.keys())
+    ],
+)
 def test_the_example_of_every_command_works(name, prepared, tmp_path, monkeypatch):
     shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
@@ -102,6 +106,15 @@ def test_the_example_of_every_command_works(name, prepared, tmp_path, monkeypatc
     done = run(*shlex.split(text)[1:], stdin=(tmp_path / source).read_text() if source else "")
 
     assert done.code == 0, done.err
+
+
+def test_the_examples_with_a_service_work_where_their_ports_are_free(tmp_path):
+    texts = {name: EXAMPLES[name][0] for name in SERVED}
+    script = Path(__file__).with_name("served_examples.py")
+
+    ended = run_in_namespace(script, tmp_path, json.dumps(texts))
+
+    assert ended == SERVED
 
 
 def test_without_a_command_five_things_to_do_are_shown():
