@@ -71,7 +71,9 @@ def test_a_folder_holds_one_device(served, folder):
     assert_one_line(again, str(folder), "already holds a device", "--folder")
 
 
-@pytest.mark.parametrize("link", ["nonsense", "http://127.0.0.1:1/", "http://127.0.0.1:1/#enrol="])
+@pytest.mark.parametrize(
+    "link", ["nonsense", "http://127.0.0.1:1/", "http://127.0.0.1:1/#enrol=", "http://[::1"]
+)
 def test_what_is_no_link_is_refused(tmp_path, link):
     done = run("device", "enrol", link, "--folder", tmp_path / "mine", "--yes")
     assert_one_line(done, "no enrolment link", "#enrol=TOKEN")

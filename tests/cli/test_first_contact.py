@@ -1,11 +1,13 @@
 """The first minutes: five things to do, examples that work, pages to read, no colour unasked."""
 
+import json
 import os
 import pty
 import re
 import shlex
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 import typer
@@ -19,6 +21,7 @@ from cli.running import (
     run_command,
     write_table,
 )
+from namespaces import run_in_namespace
 from retrasyn import demo_city, errors, write
 from retrasyn.cli import app, pages
 from retrasyn.cli.first_steps import STEPS
@@ -38,17 +41,13 @@ EXAMPLES = {
     name: re.findall(r"Example: (.*)$", command.help, re.MULTILINE)
     for name, command in COMMANDS.items()
 }
-# These need a service, run until Ctrl-C or take long; that they can be read has to do.
-READ_ONLY = {
-    *("demo-live", "fleet", "gateway", "reproduce", "serve", "token", "watch"),
-    *("device enrol", "device run", "device status", "device accept", "device leave"),
-    *(
-        "audit",
-        "audit window",
-        "demo",
-        "plan",
-    ),  # README.md's test runs them
+SERVED = {
+    **dict.fromkeys(("watch", "serve", "gateway", "fleet", "demo-live"), 130),  # until Ctrl-C
+    **dict.fromkeys(("token", "device enrol", "device run", "device status"), 0),
+    **dict.fromkeys(("device accept", "device leave"), 0),
 }
+"""Examples that need a service or end with Ctrl-C, and their exit codes."""
+SLOW = {"plan", "reproduce"}
 
 
 def parse(words):
@@ -92,7 +91,13 @@ def test_the_help_of_every_command_ends_with_an_example_that_can_be_read(name):
     parse(words)
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - READ_ONLY))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] if name in SLOW else [])
+        for name in sorted(COMMANDS.keys() - SERVED.keys())
+    ],
+)
 def test_the_example_of_every_command_works(name, prepared, tmp_path, monkeypatch):
     shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
@@ -101,6 +106,15 @@ def test_the_example_of_every_command_works(name, prepared, tmp_path, monkeypatc
     done = run(*shlex.split(text)[1:], stdin=(tmp_path / source).read_text() if source else "")
 
     assert done.code == 0, done.err
+
+
+def test_the_examples_with_a_service_work_where_their_ports_are_free(tmp_path):
+    texts = {name: EXAMPLES[name][0] for name in SERVED}
+    script = Path(__file__).with_name("served_examples.py")
+
+    ended = run_in_namespace(script, tmp_path, json.dumps(texts))
+
+    assert ended == SERVED
 
 
 def test_without_a_command_five_things_to_do_are_shown():
@@ -132,23 +146,69 @@ def test_own_data_takes_two_of_the_shown_commands(tmp_path, monkeypatch):
 # completion
 
 
+SHELLS = ["bash", "zsh", "fish"]
+
+
 @pytest.mark.parametrize(
-    ("shell", "word"), [("bash", "complete"), ("zsh", "#compdef"), ("fish", "complete")]
+    ("shell", "word"),
+    [("bash", "complete -o"), ("zsh", "#compdef retrasyn"), ("fish", "complete --command")],
 )
 def test_a_completion_script_is_printed_for_every_shell(shell, word):
-    done = run_command(_RETRASYN_COMPLETE=f"source_{shell}")
+    done = run("--show-completion", shell)
 
-    assert done.code == 0
+    assert (done.code, done.err) == (0, "")
     assert word in done.out
-    assert "_RETRASYN_COMPLETE" in done.out
+    assert f"_RETRASYN_COMPLETE=complete_{shell}" in done.out
 
 
-def test_completion_knows_the_commands():
-    done = run_command(
-        _RETRASYN_COMPLETE="complete_bash", COMP_WORDS="retrasyn synth", COMP_CWORD="1"
+def test_an_unknown_shell_is_refused_with_those_that_are_known():
+    assert_one_line(run("--show-completion", "ksh"), "ksh", *SHELLS)
+    assert_one_line(run("--show-completion"), "--show-completion", "retrasyn --help")
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("retrasyn synth", "synthesize"),
+        ("retrasyn synthesize --eps", "--epsilon"),
+        ("retrasyn device st", "status"),
+        ("retrasyn demo --oracle ou", "oue"),
+    ],
+)
+def test_bash_completes_commands_options_and_choices(words, completed):
+    script = """eval "$(retrasyn --show-completion bash)"
+        COMP_WORDS=($0); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+        _retrasyn_completion retrasyn; echo "${COMPREPLY[@]}" """
+    path = f"{Path(COMMAND).parent}:{os.environ['PATH']}"
+
+    done = subprocess.run(
+        ["bash", "-c", script, words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(PATH=path),
     )
 
-    assert done.out.split() == ["synthesize"]
+    assert (done.stdout, done.stderr) == (f"{completed}\n", "")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion_is_installed_in_the_home_of_its_owner(shell, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    done = run("--install-completion", shell)
+
+    place = Path(done.out.rpartition(": ")[2].strip())
+    assert (done.code, done.err) == (0, "")
+    assert place.is_relative_to(tmp_path)
+    assert f"complete_{shell}" in place.read_text()
+
+
+def test_a_home_that_cannot_be_written_is_one_clear_line(tmp_path, monkeypatch):
+    (tmp_path / "home").write_text("")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+    assert_one_line(run("--install-completion", "bash"), "bash", "retrasyn --show-completion bash")
 
 
 # pages

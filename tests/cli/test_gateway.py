@@ -24,6 +24,24 @@ def test_a_gateway_without_phones_says_what_it_needs(tmp_path):
     assert_one_line(done, "no phones yet", "link")
 
 
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (("--mqtt", "nonsense"), ("--mqtt", "mqtt://")),
+        (("--host", ""), ("--host", "every address")),
+        (("--host", "x" * 70), ("x" * 70, "--host")),
+        (("--host", "no.such.host.invalid"), ("no.such.host.invalid",)),
+    ],
+)
+def test_what_cannot_be_listened_to_is_found_before_a_link_is_used_up(
+    served, tmp_path, words, names
+):
+    done = run("gateway", served.link(), "--folder", tmp_path / "g", "--yes", "--port", 0, *words)
+    assert_one_line(done, *names)
+    assert served.tokens
+    assert not (tmp_path / "g").exists()
+
+
 def test_who_does_not_agree_has_no_gateway(served, tmp_path):
     done = run("gateway", served.link(), "--folder", tmp_path / "gateway", stdin="n\n")
     assert done.code == 2

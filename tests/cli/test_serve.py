@@ -1,12 +1,14 @@
 """``retrasyn serve`` and ``retrasyn token`` as a person runs them."""
 
 import contextlib
+import http.server
 import json
 import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import tomllib
 import urllib.request
 
@@ -125,6 +127,8 @@ def test_a_port_in_use_is_refused_in_one_line_before_anything_is_made(tmp_path):
         (["--set", "window"], "NAME=VALUE"),
         (["--port", "70000"], "port"),
         (["--host", "no.such.host.invalid"], "no.such.host.invalid"),
+        (["--host", "x" * 70], "x" * 70),
+        (["--host", ""], "host ''"),
         (["--config", "missing.toml"], "missing.toml"),
         (["--set", "method=lbd"], "lbd"),
         (["--set", "tls_certificate=missing.pem"], "belong together"),
@@ -193,6 +197,79 @@ def test_links_need_a_running_service_and_its_token(tmp_path):
         assert_one_line(refused, "401", "operator's token")
         assert "nonsense" not in refused.err
         assert_one_line(run("token", 0, "--folder", tmp_path / "service"), "422")
+
+
+class Stranger(http.server.BaseHTTPRequestHandler):
+    """Answers everything but what was asked, by the first part of the path."""
+
+    def do_POST(self):
+        status, body = {
+            "page": (404, b"<html>"),
+            "list": (200, b"[1]"),
+            "number": (200, b'{"tokens": 5}'),
+            "text": (200, b"hello"),
+            "elsewhere": (302, b""),
+        }.get(self.path.split("/")[1], (None, b"hello\r\n\r\n"))
+        if status is not None:
+            self.send_response(status)
+            self.send_header("location", "/taken")
+            self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.server.taken.append(self.headers["authorization"])
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def stranger(tmp_path):
+    (tmp_path / "operator.token").write_text("secret\n")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stranger) as server:
+        server.taken = []
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("answer", "named"),
+    [
+        ("page", "404"),
+        ("list", "no service of ours"),
+        ("number", "no service of ours"),
+        ("text", "no service of ours"),
+        ("nothing", "cannot be asked"),
+        ("elsewhere", "302"),
+    ],
+)
+def test_links_from_a_server_that_is_no_curator_are_one_clear_line(
+    stranger, tmp_path, answer, named
+):
+    url = f"http://127.0.0.1:{stranger.server_port}/{answer}"
+
+    done = run("token", "--folder", tmp_path, "--server", url)
+
+    assert_one_line(done, url, named)
+    assert not stranger.taken, "the operator's token follows no redirect"
+
+
+def test_the_operators_token_goes_through_no_proxy_to_this_machine(stranger, tmp_path, monkeypatch):
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{stranger.server_port}")
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+
+    assert_one_line(run("token", "--folder", tmp_path, "--server", url), "running?")
+
+
+@pytest.mark.parametrize("url", ["http://a b", "http://[::1", "ftp://x", "http://" + "x" * 70])
+def test_links_from_what_is_no_address_are_one_clear_line(tmp_path, url):
+    (tmp_path / "operator.token").write_text("secret\n")
+
+    assert_one_line(run("token", "--folder", tmp_path, "--server", url), url)
 
 
 @pytest.mark.parametrize("name", ["granian", "fastapi", "prometheus_client"])

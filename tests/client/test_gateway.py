@@ -140,7 +140,7 @@ def test_a_gateway_says_nothing_about_places(listener, caplog, capfd):
 
 def test_a_port_that_is_taken_is_one_clear_line(listener):
     port = listener.server_address[1]
-    with pytest.raises(SettingError, match="choose another --port"):
+    with pytest.raises(SettingError, match="or --port"):
         Listener("127.0.0.1", port, lambda _one: True)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli.running import assert_one_line, run
-from engines.namespaces import run_in_namespace
+from namespaces import run_in_namespace
 
 SCRIPT = Path(__file__).with_name("ray_runs.py")
 DATA = os.environ.get("RETRASYN_DATA")

@@ -3,6 +3,8 @@
 Whatever goes wrong on purpose becomes one line on standard error and exit code 2; Ctrl-C is 130.
 """
 
+import contextlib
+import io
 import os
 import sys
 import warnings
@@ -10,6 +12,7 @@ from typing import Any
 
 import typer
 
+from retrasyn.cli import completion
 from retrasyn.cli.audit import audit
 from retrasyn.cli.audit_window import audit_window
 from retrasyn.cli.convert import convert
@@ -31,11 +34,12 @@ from retrasyn.cli.stream import stream
 from retrasyn.cli.synthesize import synthesize
 from retrasyn.cli.validate import validate
 from retrasyn.cli.watch import watch
-from retrasyn.errors import RetraSynError
+from retrasyn.errors import InputError, RetraSynError
 
 app = typer.Typer(
     name="retrasyn",
     help="Private synthetic trajectory streams, in real time.",
+    add_completion=False,  # ours names the shell instead of guessing it
     pretty_exceptions_enable=False,
 )
 
@@ -44,12 +48,20 @@ app = typer.Typer(
 def _root(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+    show_completion: completion.Show = None,
+    install_completion: completion.Install = None,
 ) -> None:
     """Private synthetic trajectory streams, in real time."""
     from retrasyn import __version__
 
     if version:
         print(f"retrasyn {__version__}")
+        raise typer.Exit
+    if show_completion is not None:
+        print(completion.script(show_completion))
+        raise typer.Exit
+    if install_completion is not None:
+        print(completion.install(install_completion))
         raise typer.Exit
     if context.invoked_subcommand is None:
         from retrasyn.cli.first_steps import first_steps
@@ -88,8 +100,11 @@ _UsageError: Any = typer.BadParameter.__base__
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit."""
     warnings.showwarning = _show_warning
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may know fewer letters than we do
+        sys.stdout.reconfigure(errors="backslashreplace")
     given = sys.argv[1:] if arguments is None else arguments
     try:
+        _check_text(given)
         code = typer.main.get_command(app).main(
             args=given, prog_name="retrasyn", standalone_mode=False
         )
@@ -98,16 +113,33 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(_complain(f"{error}{explaining(error, given)}"))
     except _UsageError as error:
         where = error.ctx.command_path if error.ctx else "retrasyn"
-        message = error.format_message().rstrip(".") + _given(error, given)
+        said = error.format_message().replace("Value error, ", "").rstrip(".")
+        message = said + _given(error, given)
         sys.exit(_complain(f"{message}; see {where} --help"))
     except (typer.Abort, KeyboardInterrupt):
         sys.stderr.write("interrupted\n")
         sys.exit(130)
     except BrokenPipeError:
-        # Whoever read our output has gone; point it nowhere so that closing it stays silent.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_output_go()  # whoever read it has gone
         sys.exit(1)
+    except OSError as error:
+        _let_output_go()  # a full disk may be its fault
+        what = f"{error.filename}: " if error.filename else ""
+        sys.exit(_complain(f"{what}{error.strerror or error}; mend that, and run it again"))
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _check_text(words: list[str]) -> None:
+    """Refuse names that are no text: half of the libraries below cannot open such files."""
+    for word in words:
+        if not word.isascii() and any("\ud800" <= letter <= "\udfff" for letter in word):
+            raise InputError(f"{word!r} is not UTF-8 text; rename the file")
+
+
+def _let_output_go() -> None:
+    """Point standard output nowhere, so that closing it stays silent."""
+    with contextlib.suppress(OSError):  # it may be no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _given(error: Any, arguments: list[str]) -> str:

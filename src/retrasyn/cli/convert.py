@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from retrasyn.cli import options
+from retrasyn.cli.interrupts import saying_stopped
 
 if TYPE_CHECKING:
     from retrasyn.data.discretise import Summary
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _Column = typer.Option(metavar="COLUMN", help="Its column, where the name is unusual.")
 
 
+@saying_stopped()
 def convert(
     kind: Annotated[
         str,
@@ -69,8 +70,7 @@ def convert(
     """
     from retrasyn.data.discretise import discretise, read_period
     from retrasyn.data.formats import Options, read_fixes
-    from retrasyn.data.writing_files import check_writable, write
-    from retrasyn.errors import OutputError
+    from retrasyn.data.writing_files import check_apart, check_writable, write
     from retrasyn.space import Box
 
     reading = Options(
@@ -88,8 +88,7 @@ def convert(
         read_period(every)
     extent = None if box is None else Box.parse(box)
     check_writable(out)
-    if os.path.exists(source) and os.path.exists(out) and out.samefile(source):  # noqa: PTH110
-        raise OutputError(f"output {out} is the input itself; name another file")
+    check_apart(out, source, named="input")
     with _counting(quiet=quiet or as_json) as progress:
         real, summary = discretise(
             read_fixes(source, kind, reading),

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from retrasyn.cli import options, showing
-from retrasyn.cli.interrupts import interruptible_progress
+from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 
 if TYPE_CHECKING:
     from retrasyn.metrics.suite import Scores
     from retrasyn.oracles.choice import OracleWish
     from retrasyn.privacy.receipt import Receipt
+
+_FILES = ("real.parquet", "synthetic.parquet", "synthetic.parquet.receipt.json", "report.html")
 
 
 def demo(
@@ -54,7 +56,8 @@ def demo(
     if seed < 0:
         raise SettingError(f"seed={seed} must be a whole number from 0 on")
     if not live:
-        made = _report(out or Path("demo-out"), seed, oracle, quiet=quiet or as_json)
+        with saying_stopped("files that are finished stay"):
+            made = _report(out or Path("demo-out"), seed, oracle, quiet=quiet or as_json)
         if as_json:
             print(json.dumps(made.facts(), indent=2))
         elif not quiet:
@@ -157,7 +160,7 @@ class _Made:
         """Return it for programs."""
         return {
             "folder": str(self.out),
-            "files": sorted(path.name for path in self.out.iterdir()),
+            "files": sorted(_FILES),
             "epsilon": self.receipt.epsilon,
             "window": self.receipt.window,
             "worst_window": self.receipt.worst_window.declared.epsilon,

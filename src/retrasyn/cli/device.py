@@ -183,7 +183,8 @@ def agreement(*, yes: bool) -> Callable[[Manifest], bool]:
         if yes:
             return True
         try:
-            return input("Do you agree? [y/N] ").strip().lower() in ("y", "yes")
+            with saying_stopped("nothing was agreed to"):
+                return input("Do you agree? [y/N] ").strip().lower() in ("y", "yes")
         except EOFError:
             raise ConsentError("nobody answered; agree at a terminal, or with --yes") from None
 

@@ -63,7 +63,9 @@ def evaluate(
     settings = _settings(span, seed, queries, top_cells, top_patterns)
     check_files(box, grid, [real, synthetic])
     if report is not None:
-        _check_report(report)
+        from retrasyn.report.page import check_page
+
+        check_page(report)
     receipt = read_receipt(synthetic)
     extent = extent_of(box, {synthetic: receipt})
     recorded = read_file(real)
@@ -144,18 +146,6 @@ def _settings(
         "top_cells": top_cells,
         "top_patterns": top_patterns,
     }
-
-
-def _check_report(path: Path) -> None:
-    """Refuse a report that cannot be made or put there; by its suffix it can be no data."""
-    from retrasyn.data.writing_files import check_place
-    from retrasyn.errors import OutputError
-    from retrasyn.report.page import check_available
-
-    check_available()
-    if path.suffix.lower() not in {".html", ".htm"}:
-        raise OutputError(f"report {path} ends in {path.suffix or 'nothing'}; use .html")
-    check_place(path)
 
 
 def _measure(pair: Pair, settings: dict[str, Any], *, quiet: bool) -> Scores:

@@ -63,9 +63,12 @@ def fleet(
     Example: retrasyn fleet --server http://127.0.0.1:8700 --operator-token operator.token
     """
     from retrasyn.client.http import Server
+    from retrasyn.data.writing_files import check_apart
     from retrasyn.fleet.fleet import Fleet
 
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    if source is not None and record is not None:
+        check_apart(record, source, named="input")
     positions = _positions(source, devices)
     token = None if operator_token is None else _read_token(operator_token)
     with ExitStack() as stack:
@@ -100,7 +103,9 @@ def _sum_up(crowd: Fleet, tally: Tally, *, as_json: bool) -> None:
             "epsilon": counted.ceiling / MICRO,
             "within": counted.within,
         }
-        print(json.dumps({**asdict(tally), "ledgers": ledgers}, indent=2), flush=True)
+        statuses = dict(sorted(tally.statuses.items()))  # asdict would count a counter
+        done = {**asdict(tally), "statuses": statuses, "ledgers": ledgers}
+        print(json.dumps(done, indent=2), flush=True)
     if not counted.within and sys.exc_info()[0] is None:
         raise BudgetExceeded(f"the devices' own ledgers show too much: {counted}")
 

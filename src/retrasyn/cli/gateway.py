@@ -52,19 +52,22 @@ def gateway(
             print(f"phone {number}, {told}", flush=True)
 
     phones = Phones(folder, rounds=rounds, tell=tell)
-    phones.open()
-    for link in links or []:
-        phones.enrol(link, agreement(yes=yes))
-    if not phones.phones:
-        raise SettingError("this gateway has no phones yet; give an enrolment link for each")
-    with saying_stopped("the phones are silent until it runs again"), ExitStack() as stack:
+    with ExitStack() as stack:
+        # A link is good for once: what may fail without it comes first.
+        listener = Listener(host, port, phones.hear)
+        stack.callback(listener.server_close)
+        subscriber = None if mqtt is None else Subscriber(mqtt, phones.hear)
+        phones.open()
+        for link in links or []:
+            phones.enrol(link, agreement(yes=yes))
+        if not phones.phones:
+            raise SettingError("this gateway has no phones yet; give an enrolment link for each")
+        stack.enter_context(saying_stopped("the phones are silent until it runs again"))
         stack.callback(phones.stop)
         phones.start(agreement(yes=True) if accept else None)
-        listener = Listener(host, port, phones.hear)
         stack.callback(listener.stop)
         listener.start()
-        if mqtt is not None:
-            subscriber = Subscriber(mqtt, phones.hear)
+        if subscriber is not None:
             stack.callback(subscriber.stop)
             subscriber.start()
         print(f"phones post to {listener.url}", flush=True)

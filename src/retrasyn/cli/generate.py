@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from retrasyn.cli import options
-from retrasyn.cli.interrupts import interruptible_progress
+from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 
 
 def generate(
@@ -71,22 +70,18 @@ def generate(
         raise SettingError(f"--size {size} is for --network city; a file has the size it has")
     else:
         driven = read_network(network)
-    with interruptible_progress(quiet or as_json) as progress:
-        try:
-            made = make(
-                driven,
-                n_objects=objects,
-                n_new=new,
-                n_steps=steps,
-                speed=speed,
-                rhythm=rhythm,
-                reroute=reroute,
-                seed=seed,
-                progress=progress,
-            )
-        except KeyboardInterrupt:
-            sys.stderr.write("stopped: nothing was written\n")
-            raise
+    with saying_stopped(), interruptible_progress(quiet or as_json) as progress:
+        made = make(
+            driven,
+            n_objects=objects,
+            n_new=new,
+            n_steps=steps,
+            speed=speed,
+            rhythm=rhythm,
+            reroute=reroute,
+            seed=seed,
+            progress=progress,
+        )
     write(made, out)
     if roads is not None:
         write_roads(driven, roads)

@@ -79,7 +79,9 @@ Address = Annotated[
 Shards = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Shards of the synthetic streams. (default: one; with Ray, one per processor)"
+        min=1,
+        max=10_000,
+        help="Shards of the synthetic streams. (default: one; with Ray, one per processor)",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bar and no summary.")]

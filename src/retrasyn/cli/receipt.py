@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from retrasyn.cli import options
+from retrasyn.cli.interrupts import saying_stopped
 
 if TYPE_CHECKING:
     from retrasyn.receipts.check import Check
@@ -26,7 +27,7 @@ DataFile = Annotated[
 def show_receipt(
     file: ReceiptFile,
     html: Annotated[
-        Path | None, typer.Option(metavar="OUT", help="Write a page of its own instead.")
+        Path | None, typer.Option(metavar="FILE.html", help="Write a page of its own instead.")
     ] = None,
     data: DataFile = None,
     as_json: Annotated[
@@ -49,8 +50,10 @@ def show_receipt(
         raise SettingError("--json prints and --html writes a page; give one of them")
     from retrasyn.receipts.release import find_release
     from retrasyn.receipts.verification import verify
+    from retrasyn.report.page import check_page
     from retrasyn.report.receipt_page import write_receipt_page
 
+    check_page(html)
     checks = verify(opened, data=_existing(data) or find_release(file))
     rows = [(check.verdict, check.name, check.detail) for check in checks]
     write_receipt_page(html, opened.to_dict(), checks=rows)
@@ -58,6 +61,7 @@ def show_receipt(
 
 
 @receipt.command("verify")
+@saying_stopped("nothing was found out")
 def verify_receipt(
     file: ReceiptFile,
     data: DataFile = None,
@@ -88,10 +92,11 @@ def verify_receipt(
 
 
 def _existing(path: Path | None) -> Path | None:
-    """Refuse a file that is not there."""
+    """Refuse a release that is not there; one of many shards is a folder."""
+    from retrasyn.data.parts import parts_in
     from retrasyn.errors import InputError
 
-    if path is not None and not path.is_file():
+    if path is not None and not (path.is_file() or (path.is_dir() and parts_in(path))):
         raise InputError(f"{path} is no file; name the released file, or leave --data out")
     return path
 

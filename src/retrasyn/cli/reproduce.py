@@ -19,6 +19,7 @@ from retrasyn.errors import SettingError
 if TYPE_CHECKING:
     from retrasyn.engines.ray import RayTasks
 
+_MOST = 1000  # runs of a cell, and processes
 _EVERY = 30.0  # seconds between two lines where there is no terminal to draw on
 
 
@@ -83,11 +84,13 @@ def reproduce(
     from retrasyn.experiments.studies import EPSILONS, Scope, find_studies
 
     studies = find_studies(what)
-    if jobs < 1:
-        raise SettingError(f"--jobs {jobs} must be at least 1")
+    if not 1 <= jobs <= _MOST:
+        raise SettingError(f"--jobs {jobs} must be at least 1 and at most {_MOST}")
     n_seeds = (1 if quick else 3) if seeds is None else seeds
-    if n_seeds < 1:
-        raise SettingError(f"--seeds {n_seeds} must be at least 1; 3 show a spread")
+    if not 1 <= n_seeds <= _MOST:
+        raise SettingError(
+            f"--seeds {n_seeds} must be at least 1 and at most {_MOST}; 3 show a spread"
+        )
     for one in epsilon or []:
         if not 0 < one <= 40:  # noqa: PLR2004 - what the curator takes
             raise SettingError(f"--epsilon {one:g} must lie above 0 and at most 40")

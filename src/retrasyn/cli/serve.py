@@ -11,9 +11,11 @@ import typer
 
 from retrasyn.cli import options
 from retrasyn.cli.showing import needing_serve
-from retrasyn.errors import InputError, SettingError
+from retrasyn.errors import InputError
 
 if TYPE_CHECKING:
+    import urllib.request
+
     from retrasyn.service.web.running import Running
 
 Config = Annotated[
@@ -116,7 +118,9 @@ def token(
 
     Example: retrasyn token 10
     """
-    url = (server or _read(folder / "address", "is the service running?")).rstrip("/")
+    from retrasyn.client.address import check_url
+
+    url = check_url(server or _read(folder / "address", "is the service running?"))
     secret = _read(token_file or folder / "operator.token", "name it with --token-file")
     links = [f"{url}/#enrol={made}" for made in _mint(url, secret, number)]
     print(json.dumps(links, indent=2) if as_json else "\n".join(links))
@@ -124,27 +128,49 @@ def token(
 
 def _mint(url: str, secret: str, number: int) -> list[str]:
     """Ask a running service for tokens."""
+    import http.client
     import urllib.error
     import urllib.request
 
-    if not url.startswith(("http://", "https://")):
-        raise SettingError(f"address {url!r} must begin with http:// or https://")
-    asked = urllib.request.Request(  # noqa: S310 - checked above
+    asked = urllib.request.Request(  # noqa: S310 - checked by whoever calls
         f"{url}/v1/operator/tokens",
         data=json.dumps({"n": number}).encode(),
         headers={"authorization": f"Bearer {secret}", "content-type": "application/json"},
     )
     try:
-        with urllib.request.urlopen(asked, timeout=30) as answer:  # noqa: S310 - the same
-            tokens: list[str] = json.load(answer)["tokens"]
+        with _opener(url).open(asked, timeout=30) as answer:
+            return [str(made) for made in json.load(answer)["tokens"]]
     except urllib.error.HTTPError as error:
         with error:
-            said = json.loads(error.read() or b"{}").get("detail", error.reason)
+            said = _detail(error.read()) or error.reason
         raise InputError(f"{url} refused ({error.code}): {said}") from None
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, UnicodeError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise InputError(f"{url} cannot be asked ({reason}); is the service running?") from None
-    return tokens
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{url} answers as no service of ours; check the address") from None
+
+
+def _opener(url: str) -> urllib.request.OpenerDirector:
+    """Return what asks one address only: the operator's token goes nowhere else."""
+    import urllib.request
+
+    from retrasyn.client.address import is_loopback
+
+    class Staying(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, *_: object) -> None:
+            return None
+
+    direct = [urllib.request.ProxyHandler({})] if is_loopback(url) else []
+    return urllib.request.build_opener(Staying, *direct)
+
+
+def _detail(body: bytes) -> str:
+    """Return what a service says of a refusal; others say nothing that can be shown."""
+    try:
+        return str(json.loads(body)["detail"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def _read(path: Path, hint: str) -> str:

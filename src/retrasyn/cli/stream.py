@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from retrasyn.cli import options
+from retrasyn.cli.interrupts import saying_stopped
 from retrasyn.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _KEYS = {"t", "traj_id", "x", "y", "user_id"}
 
 
+@saying_stopped("what was released stays released")
 def stream(
     box: Annotated[str, typer.Option(metavar="x0,y0,x1,y1", help="The public bounding box.")],
     source: Annotated[
@@ -55,7 +57,7 @@ def stream(
 
     Example: retrasyn stream --box 0,0,1,1 < positions.jsonl
     """
-    from retrasyn.data.writing_files import check_place
+    from retrasyn.data.writing_files import check_apart, check_place
     from retrasyn.receipts.files import Written
     from retrasyn.replacing import replacing
     from retrasyn.simulation.live import Live
@@ -84,6 +86,8 @@ def stream(
     )
     if receipt is not None:
         check_place(receipt)
+        if source is not None:
+            check_apart(receipt, source, named="input")
     if source is not None and not os.path.exists(source):  # noqa: PTH110 - as in reading files
         raise InputError(f"{source} does not exist; check the path")
     if source is not None and source.is_dir():

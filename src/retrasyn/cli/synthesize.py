@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -13,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from retrasyn.cli import options
-from retrasyn.cli.interrupts import interruptible_progress
+from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 
 if TYPE_CHECKING:
     from retrasyn.privacy.receipt import Receipt
     from retrasyn.simulation.plan import Plan
+
+_NOTHING = "nothing was written"
 
 
 def synthesize(
@@ -78,11 +79,8 @@ def synthesize(
     from retrasyn.curator import check_window, micro_nats
     from retrasyn.data.reading_files import read
     from retrasyn.data.uncertainty_files import UncertaintyTable
-    from retrasyn.data.writing_files import (
-        check_expressible,
-        check_place,
-    )
-    from retrasyn.errors import OutputError, SettingError
+    from retrasyn.data.writing_files import check_apart, check_expressible, check_place
+    from retrasyn.errors import SettingError
     from retrasyn.receipts.files import bind_parts, receipt_place, write_with_receipt
     from retrasyn.replacing import replacing
     from retrasyn.simulation import checkpoint as checkpoints
@@ -109,13 +107,16 @@ def synthesize(
     _check_output(out, parts=parts, datetime=datetime)
     receipt_path = receipt_place(out)
     check_place(receipt_path)
-    if os.path.exists(source) and os.path.exists(out) and out.samefile(source):  # noqa: PTH110
-        raise OutputError(f"output {out} is the input itself; name another file")
+    check_apart(out, source, named="input")
     if errors is not None:
+        check_apart(errors, source, named="input")
+        check_apart(errors, out, named="synthetic file")
         _check_errors(errors, plan, checkpoint)
     if resume and checkpoint is None:
         raise SettingError("--resume needs --checkpoint DIR, the folder to go on from")
+    left = f"go on with --checkpoint {checkpoint} --resume" if checkpoint else _NOTHING
     with (
+        saying_stopped(left),
         contextlib.closing(options.open_engine(engine, address, shards, checkpoint)) as home,
         _folder_of_parts(out, wanted=parts, kept=checkpoint is not None) as folder,
     ):
@@ -126,7 +127,7 @@ def synthesize(
         table: UncertaintyTable | None = None
         if errors is not None:
             table = UncertaintyTable(Grid(extent or run.bounding_box(real), grid))
-        with _said_where_to_go_on(checkpoint), interruptible_progress(quiet or as_json) as progress:
+        with interruptible_progress(quiet or as_json) as progress:
             synthetic, receipt = run.synthesize(
                 real,
                 method,
@@ -156,21 +157,6 @@ def synthesize(
         checkpoints.discard(checkpoint)
     if as_json or not quiet:
         print(receipt.to_json() if as_json else _summary(receipt, out, receipt_path))
-
-
-@contextlib.contextmanager
-def _said_where_to_go_on(checkpoint: Path | None) -> Iterator[None]:
-    """Say what is left of a run that was stopped."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        kept = (
-            f"go on with --checkpoint {checkpoint} --resume"
-            if checkpoint
-            else "nothing was written"
-        )
-        sys.stderr.write(f"stopped: {kept}\n")
-        raise
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from retrasyn.cli import options
+from retrasyn.cli.interrupts import saying_stopped
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from retrasyn.data.validation import Findings
 
 
+@saying_stopped("nothing was found out")
 def validate(
     source: Annotated[
         Path, typer.Argument(metavar="FILE", help="A .parquet, .csv or .geoparquet file.")

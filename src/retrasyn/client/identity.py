@@ -6,7 +6,6 @@ import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from retrasyn.client.address import check_url
 from retrasyn.errors import InputError, LedgerError, ServerError
@@ -35,14 +34,14 @@ def read_link(link: str) -> tuple[str, str]:
     >>> read_link("http://127.0.0.1:8700/#enrol=abc")
     ('http://127.0.0.1:8700', 'abc')
     """
-    parts = urlsplit(link.strip())
-    what, _, token = parts.fragment.partition("=")
+    address, _, fragment = link.strip().partition("#")
+    what, _, token = fragment.partition("=")
     if what != "enrol" or not token or not token.isascii() or not token.isprintable():
         raise InputError(
             "this is no enrolment link; it looks like http://HOST:PORT/#enrol=TOKEN, in quotation "
             "marks"
         )
-    return check_url(link.strip().partition("#")[0]), token
+    return check_url(address), token
 
 
 def read_identity(folder: Path) -> Identity | None:

@@ -57,6 +57,14 @@ def check_place(path: Path) -> Path:
         ) from None
 
 
+def check_apart(output: Path, other: Path, *, named: str) -> None:
+    """Refuse an output that would take the place of another file of the same command."""
+    if os.path.realpath(output) == os.path.realpath(other) or (
+        os.path.exists(output) and os.path.exists(other) and output.samefile(other)  # noqa: PTH110
+    ):
+        raise OutputError(f"output {output} is the {named} itself; name another file")
+
+
 def write(
     trajectories: Trajectories,
     path: str | os.PathLike[str],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrasyn.data.parts import parts_in
 from retrasyn.data.writing_files import write
+from retrasyn.errors import InputError
 from retrasyn.privacy.receipt import DataFile, Receipt
 
 if TYPE_CHECKING:
@@ -37,8 +38,11 @@ def describe(path: Path, *, name: str | None = None) -> DataFile:
         lines = "".join(f"{part.sha256}  {part.name}\n" for part in parts)
         digest = hashlib.sha256(lines.encode()).hexdigest()
         return DataFile(name or path.name, sum(part.n_bytes for part in parts), digest)
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror})") from None
     return DataFile(name or path.name, path.stat().st_size, digest)
 
 

@@ -11,7 +11,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from retrasyn.data.writing_files import check_place
-from retrasyn.errors import MissingExtra
+from retrasyn.errors import MissingExtra, OutputError
 from retrasyn.replacing import replacing
 from retrasyn.report.content import Content, gather
 
@@ -44,6 +44,14 @@ PROGRAMS = (
 def check_available() -> None:
     """Refuse early, before anything is computed, if the report cannot be rendered."""
     _load_jinja2()
+
+
+def check_page(path: Path) -> None:
+    """Refuse a page that cannot be made or put there; by its suffix it can be no data."""
+    check_available()
+    if path.suffix.lower() not in {".html", ".htm"}:
+        raise OutputError(f"page {path} ends in {path.suffix or 'nothing'}; use .html")
+    check_place(path)
 
 
 def write_report(

@@ -135,7 +135,7 @@ class ServerSettings(Table):
         description="The Ray cluster: auto or an address; one on this machine if not set.",
     )
     shards: int | None = Field(
-        default=None, description="Workers on Ray; one per processor if not set.", ge=1
+        default=None, description="Workers on Ray; one per processor if not set.", ge=1, le=10_000
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from retrasyn.device.reactions import HTTP_STATUS
 from retrasyn.messages import MOVING, Heartbeat, Report
@@ -59,33 +59,41 @@ class Answer:
 
 
 @dataclass
-class Living:
-    """A service that runs in a thread of its own."""
+class Threaded:
+    """Something that is served from an event loop in a thread of its own."""
 
-    settings: Settings
-    clock: HandClock
-    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
-    service: Service = field(init=False)
-    web: Web = field(init=False)
-    server: Server = field(init=False)
-
-    def run(self, work: Coroutine[Any, Any, Value]) -> Value:
-        """Run something in the service's loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(PATIENCE)
+    loop: asyncio.AbstractEventLoop = field(
+        default_factory=asyncio.new_event_loop, kw_only=True, repr=False
+    )
+    server: Server = field(init=False, repr=False)
 
     async def start(self) -> None:
-        self.server = Server(
-            self.settings.server, header_seconds=self.settings.limits.header_seconds
-        )
-        self.service = Service(self.settings, self.clock)
-        await self.service.start()
-        self.web = Web(self.service, operator_token=self.service.operator_token)
-        await self.server.start(self.web)
+        """Begin to serve."""
+        raise NotImplementedError
 
     async def stop(self) -> None:
-        self.web.stopping.set()
-        await self.server.stop()
-        await self.service.stop()
+        """End it."""
+        raise NotImplementedError
+
+    @contextmanager
+    def serving(self) -> Iterator[Self]:
+        """Serve until the block ends."""
+        thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        thread.start()
+        try:
+            self.run(self.start())
+            try:
+                yield self
+            finally:
+                self.run(self.stop())
+        finally:
+            self.loop.call_soon_threadsafe(self.loop.stop)
+            thread.join(PATIENCE)
+            self.loop.close()
+
+    def run(self, work: Coroutine[Any, Any, Value]) -> Value:
+        """Run something in the loop."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(PATIENCE)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -105,6 +113,37 @@ class Living:
             return Answer(answer.status, lines, answer.read())
         finally:
             connection.close()
+
+    def wait(self, ready: Any) -> None:
+        """Wait until something holds."""
+        end = time.monotonic() + PATIENCE
+        while not ready():
+            assert time.monotonic() < end, "it did not happen"
+            time.sleep(0.002)
+
+
+@dataclass
+class Living(Threaded):
+    """A service."""
+
+    settings: Settings
+    clock: HandClock
+    service: Service = field(init=False)
+    web: Web = field(init=False)
+
+    async def start(self) -> None:
+        self.server = Server(
+            self.settings.server, header_seconds=self.settings.limits.header_seconds
+        )
+        self.service = Service(self.settings, self.clock)
+        await self.service.start()
+        self.web = Web(self.service, operator_token=self.service.operator_token)
+        await self.server.start(self.web)
+
+    async def stop(self) -> None:
+        self.web.stopping.set()
+        await self.server.stop()
+        await self.service.stop()
 
     def tell(self, method: str, path: str, told: Any) -> Answer:
         """Send JSON."""
@@ -143,13 +182,6 @@ class Living:
         self.clock.set(campaign.opening_of(t + 1) + campaign.settings.seconds_of_grace + 1.0)
         self.wait(lambda: (newest := self.service.feed.newest) is not None and newest >= t)
 
-    def wait(self, ready: Any) -> None:
-        """Wait until something holds."""
-        end = time.monotonic() + PATIENCE
-        while not ready():
-            assert time.monotonic() < end, "it did not happen"
-            time.sleep(0.002)
-
     def report(self, device: Enrolled, t: int, *, bits: bytes | None = None) -> bytes:
         """Return the frame of a report as a device would make it."""
         manifest = self.service.campaign.manifest
@@ -186,16 +218,5 @@ def living(folder: Path, *, now: float = START, **changes: object) -> Iterator[L
     """Run a service with settings of one's own until the block ends."""
     told = {"folder": folder, "port": 0, "seed": 7} | changes
     settings = Settings.load(None, {name: str(value) for name, value in told.items()})
-    one = Living(settings, HandClock(now))
-    thread = threading.Thread(target=one.loop.run_forever, daemon=True)
-    thread.start()
-    try:
-        one.run(one.start())
-        try:
-            yield one
-        finally:
-            one.run(one.stop())
-    finally:
-        one.loop.call_soon_threadsafe(one.loop.stop)
-        thread.join(PATIENCE)
-        one.loop.close()
+    with Living(settings, HandClock(now)).serving() as one:
+        yield one

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -13,7 +11,7 @@ from retrasyn.service.settings import LimitSettings, ServerSettings
 from retrasyn.service.viewing.exhibit import Exhibit
 from retrasyn.service.web.server import Server
 from retrasyn.service.web.watching import Watching
-from service.web.living import PATIENCE, Living
+from service.web.living import Threaded
 
 
 def status_of(source):
@@ -43,22 +41,12 @@ def status_of(source):
 
 
 @dataclass
-class Shown:
-    """A recording that is served from a thread of its own."""
+class Shown(Threaded):
+    """A recording."""
 
     exhibit: Exhibit
     settings: MapSettings
-    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
-    server: Server = field(init=False)
     web: Watching = field(init=False)
-
-    run, address, ask, connect, wait = (
-        Living.run,
-        Living.address,
-        Living.ask,
-        Living.connect,
-        Living.wait,
-    )
 
     async def start(self):
         self.web = Watching(self.exhibit, self.settings)
@@ -80,16 +68,5 @@ def shown(source, real=None, **settings):
         feed=Feed(source.after, newest=source.newest),
         real=real,
     )
-    one = Shown(exhibit, MapSettings(**settings))
-    thread = threading.Thread(target=one.loop.run_forever, daemon=True)
-    thread.start()
-    try:
-        one.run(one.start())
-        try:
-            yield one
-        finally:
-            one.run(one.stop())
-    finally:
-        one.loop.call_soon_threadsafe(one.loop.stop)
-        thread.join(PATIENCE)
-        one.loop.close()
+    with Shown(exhibit, MapSettings(**settings)).serving() as one:
+        yield one

@@ -103,11 +103,14 @@ class Listener(ThreadingHTTPServer):
     def __init__(self, host: str, port: int, hear: Hear) -> None:
         self.hear = hear
         self._places = threading.BoundedSemaphore(_AT_ONCE)
+        if not host:
+            raise SettingError("--host is empty, which would mean every address; use 127.0.0.1")
         try:
             super().__init__((host, port), _Handler)
-        except OSError as fault:
+        except (OSError, UnicodeError) as fault:
+            why = getattr(fault, "strerror", None) or fault
             raise SettingError(
-                f"{host}:{port} cannot be listened on ({fault.strerror}); choose another --port"
+                f"{host}:{port} cannot be listened on ({why}); choose another --host or --port"
             ) from None
 
     @property

@@ -30,6 +30,9 @@ class Subscriber:
     hear: Callable[[Heard], bool] = field(repr=False)
     _client: Client | None = field(default=None, init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        _parts(self.url)
+
     def start(self) -> None:
         """Connect, and hear in a thread."""
         parts = _parts(self.url)

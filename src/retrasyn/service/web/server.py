@@ -111,11 +111,13 @@ class _OnSocket(_Embedded):  # type: ignore[misc, unused-ignore]  # granian has 
 def listen(host: str, port: int) -> socket.socket:
     """Open a listening socket, or say what keeps us from it."""
     try:
+        if not host:
+            raise OSError("empty")  # noqa: TRY301 - it would mean every address
         family, kind, proto, _, place = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         found = socket.socket(family, kind, proto)
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         raise SettingError(f"host {host!r} is no address ({error}); use 127.0.0.1") from None
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

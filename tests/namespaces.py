@@ -1,6 +1,7 @@
 """Programs in a network of their own that has nothing but a loopback.
 
-Ray listens on every address it finds. In such a network there is only one.
+Ray listens on every address it finds, and so does a map for everybody. In such a network there is
+only one.
 """
 
 import functools
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import components
 
-TESTS = Path(__file__).parent.parent
+TESTS = Path(__file__).parent
 _AS_ROOT = [] if os.geteuid() == 0 else ["--map-root-user"]
 _LOOPBACK = 'ip link set lo up && exec "$@"'
 

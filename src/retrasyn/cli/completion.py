@@ -1,0 +1,44 @@
+"""Completion of commands and options with the tab key, for a shell that is named."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+import typer.completion
+
+from retrasyn.errors import OutputError
+
+Shell = Literal["bash", "zsh", "fish"]
+Show = Annotated[
+    Shell | None,
+    typer.Option("--show-completion", help="Print what completes commands in a shell, and exit."),
+]
+Install = Annotated[
+    Shell | None,
+    typer.Option(
+        "--install-completion", help="Let a shell complete commands from now on, and exit."
+    ),
+]
+_NAME, _VARIABLE = "retrasyn", "_RETRASYN_COMPLETE"
+
+typer.completion.completion_init()  # knows the shells; otherwise it is called for typer's options
+
+
+def script(shell: Shell) -> str:
+    """Return what a shell has to read to complete our commands."""
+    return typer.completion.get_completion_script(
+        prog_name=_NAME, complete_var=_VARIABLE, shell=shell
+    )
+
+
+def install(shell: Shell) -> str:
+    """Put it where the shell reads it when it starts; say where that is."""
+    try:
+        _, path = typer.completion.install(shell=shell, prog_name=_NAME, complete_var=_VARIABLE)
+    except OSError as error:
+        raise OutputError(
+            f"completion of {shell} cannot be written ({error.strerror}: {error.filename}); put "
+            f"what retrasyn --show-completion {shell} prints where the shell reads it"
+        ) from None
+    return f"{shell} completes retrasyn when it is started anew: {path}"
