@@ -184,7 +184,7 @@ def test_the_printed_configuration_is_complete_and_says_the_defaults(tmp_path):
 
 
 def test_links_need_a_running_service_and_its_token(tmp_path):
-    assert_one_line(run("token", "--folder", tmp_path), "address", "running?")
+    assert_one_line(run("token", "--folder", tmp_path, "--wait", 0), "address", "running?")
     (tmp_path / "operator.token").write_text("nonsense\n")
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         port = nobody.getsockname()[1]
@@ -197,6 +197,24 @@ def test_links_need_a_running_service_and_its_token(tmp_path):
         assert_one_line(refused, "401", "operator's token")
         assert "nonsense" not in refused.err
         assert_one_line(run("token", 0, "--folder", tmp_path / "service"), "422")
+
+
+def test_a_link_can_be_asked_for_while_the_service_is_still_starting(tmp_path):
+    folder = tmp_path / "service"
+    folder.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        port = nobody.getsockname()[1]
+    (folder / "address").write_text(f"http://127.0.0.1:{port}\n")  # left by one that was killed
+    asking = subprocess.Popen(
+        [COMMAND, "token", "--folder", folder, "--wait", "60"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    with serving(folder):
+        link, _ = asking.communicate(timeout=60)
+    assert asking.returncode == 0
+    assert "/#enrol=" in link
 
 
 class Stranger(http.server.BaseHTTPRequestHandler):

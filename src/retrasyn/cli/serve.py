@@ -112,6 +112,9 @@ def token(
     token_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The operator's token, if elsewhere.")
     ] = None,
+    wait: Annotated[
+        float, typer.Option(min=0, help="Seconds to wait for a service that is just starting.")
+    ] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list in JSON.")] = False,
 ) -> None:
     """Make links with which devices join a running campaign, each of them once.
@@ -120,10 +123,33 @@ def token(
     """
     from retrasyn.client.address import check_url
 
+    if server is None:
+        _await_service(folder / "address", wait)
     url = check_url(server or _read(folder / "address", "is the service running?"))
     secret = _read(token_file or folder / "operator.token", "name it with --token-file")
     links = [f"{url}/#enrol={made}" for made in _mint(url, secret, number)]
     print(json.dumps(links, indent=2) if as_json else "\n".join(links))
+
+
+def _await_service(address: Path, wait: float) -> None:
+    """Return when a service has written its address and answers there, or is late."""
+    import time
+
+    deadline = time.monotonic() + wait
+    while not _answers(address) and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
+def _answers(address: Path) -> bool:
+    import socket
+    from urllib.parse import urlsplit
+
+    try:
+        place = urlsplit(address.read_text(encoding="ascii").strip())
+        with socket.create_connection((place.hostname or "", place.port or 0), timeout=1):
+            return True
+    except (OSError, ValueError):
+        return False
 
 
 def _mint(url: str, secret: str, number: int) -> list[str]:
