@@ -126,7 +126,20 @@ def main(arguments: list[str] | None = None) -> None:
         _let_output_go()  # a full disk may be its fault
         what = f"{error.filename}: " if error.filename else ""
         sys.exit(_complain(f"{what}{error.strerror or error}; mend that, and run it again"))
+    except RuntimeError as error:
+        if "no locator available" not in str(error):  # what numba says
+            raise
+        sys.exit(_complain(_nowhere_to_keep_kernels()))
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _nowhere_to_keep_kernels() -> str:
+    from retrasyn.cli.installation import KEEP_KERNELS
+
+    return (
+        "compiled kernels can be kept nowhere: neither the package nor the home can be written; "
+        f"type {KEEP_KERNELS}; see retrasyn help operations"
+    )
 
 
 def _check_text(words: list[str]) -> None:
