@@ -1,12 +1,16 @@
 """``retrasyn doctor``: what it finds, what it says to type, and when it fails."""
 
+import contextlib
 import importlib.metadata
 import json
 import socket
+import sqlite3
+import sys
 
 import pytest
 
-from cli.running import run
+from cli.running import assert_one_line, run
+from retrasyn import space
 from retrasyn.cli import installation
 
 
@@ -88,7 +92,7 @@ def test_whatever_breaks_the_kernels_becomes_a_line(monkeypatch):
     assert found["kernels"]["verdict"] == "FAIL"
     assert found["kernels"]["detail"] == "cannot cache function: no locator available"
     assert "NUMBA_CACHE_DIR" in found["kernels"]["type"]
-    assert "1 required things are broken" in run("doctor").out
+    assert "broken, though required: 1" in run("doctor").out
 
 
 def test_a_port_that_is_taken_is_noted_with_another():
@@ -104,13 +108,94 @@ def test_a_port_that_is_taken_is_noted_with_another():
     assert found[f"port {port}"]["type"].startswith("retrasyn serve --port ")
 
 
-def test_a_clock_before_the_program_is_noted(monkeypatch):
-    monkeypatch.setattr(installation.time, "time", lambda: 0.0)
+def test_a_port_beside_others_that_are_taken_is_noted_with_a_free_one():
+    with socket.socket() as taken, socket.socket() as next_to_it:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        with contextlib.suppress(OSError):  # somebody else may have it
+            next_to_it.bind(("127.0.0.1", port + 1))
 
-    assert findings()[2]["clock"]["verdict"] == "note"
+        said = findings("--port", port)[2][f"port {port}"]["type"]
+
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", int(said.rpartition(" ")[2])))
+
+
+@pytest.mark.parametrize("now", [0.0, 5e9], ids=["1970", "2128"])
+def test_a_clock_that_cannot_be_right_is_noted(monkeypatch, now):
+    monkeypatch.setattr(installation.time, "time", lambda: now)
+
+    clock = findings()[2]["clock"]
+
+    assert clock["verdict"] == "note"
+    assert clock["type"] == "timedatectl set-ntp true"
+
+
+def test_a_library_that_is_there_and_broken_is_a_fault(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy", None)  # cannot be imported
+
+    code, _, found = findings()
+
+    assert code == 1
+    assert found["scipy"]["verdict"] == "FAIL"
+    assert found["scipy"]["type"].startswith("pip install")
+
+
+def test_a_python_without_sqlite_can_do_everything_but_serve(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sqlite3", None)
+
+    code, ok, found = findings()
+
+    assert (code, ok) == (0, True)
+    assert found["sqlite"]["verdict"] == "miss"
+    assert found["sqlite"]["type"]
+
+
+def test_an_old_sqlite_is_named(monkeypatch):
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
+
+    found = findings()[2]["sqlite"]
+
+    assert found["verdict"] == "miss"
+    assert "3.35" in found["type"]
+
+
+def test_a_program_that_is_not_installed_is_a_fault(without):
+    without("retrasyn")
+
+    code, _, found = findings()
+
+    assert code == 1
+    assert found["retrasyn"]["type"].startswith("pip install")
+
+
+def test_whatever_is_not_well_says_what_to_type(without, monkeypatch):
+    for name in ("granian", "scipy", "jinja2"):
+        without(name)
+    monkeypatch.setattr(installation.time, "time", lambda: 0.0)
+    monkeypatch.setattr(installation.shutil, "which", lambda _: None)
+    monkeypatch.setattr(installation, "_ENOUGH_MEMORY", float("inf"))
+    monkeypatch.setattr(installation, "_hindrance", lambda port: "taken" if port < 9000 else None)
+    monkeypatch.setattr(installation.os, "access", lambda *_: False)
+
+    found = findings()[2].values()
+
+    assert len([finding for finding in found if finding["verdict"] != "ok"]) >= 8
+    assert not [finding for finding in found if finding["verdict"] != "ok" and not finding["type"]]
+
+
+def test_kernels_that_can_be_kept_nowhere_are_one_line_with_what_to_type(monkeypatch):
+    def refuse(*_):
+        raise RuntimeError("cannot cache function 'x': no locator available for file 'y'")
+
+    monkeypatch.setattr(space.Box, "parse", refuse)
+
+    done = run("validate", "x.csv", "--box", "0,0,1,1")
+
+    assert_one_line(done, "kept nowhere", "export NUMBA_CACHE_DIR=", "retrasyn help operations")
 
 
 def test_every_extra_of_the_package_but_ours_is_examined():
-    declared = installation.requirements().keys() - {"", "dev"}
+    declared = installation.requirements().keys() - {"", "dev", "docs"}
 
     assert {f"[{extra}]" for extra in declared} <= findings()[2].keys()

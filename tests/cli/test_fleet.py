@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from cli.running import assert_one_line, run
+from cli.running import assert_one_line, run, run_command
 from live_service import COMMAND
 from plain_curator import PlainCurator, serving, small_campaign
 
@@ -80,6 +80,13 @@ def test_ctrl_c_ends_a_fleet_with_its_summary(served, walk, tmp_path):
 def test_what_cannot_work_is_one_clear_line(served, walk, tmp_path, monkeypatch, change, names):
     monkeypatch.chdir(tmp_path)
     assert_one_line(run(*arguments(served, tmp_path, *change)), *names)
+
+
+def test_a_live_demo_whose_port_is_taken_says_what_its_service_said(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run_command("demo-live", "--port", port, "--folder", tmp_path / "demo")
+    assert_one_line(done, f"did not start: 127.0.0.1:{port} cannot be listened on", "--port")
 
 
 @pytest.mark.long

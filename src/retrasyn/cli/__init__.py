@@ -11,6 +11,7 @@ import warnings
 from typing import Any
 
 import typer
+import typer.core
 
 from retrasyn.cli import completion
 from retrasyn.cli.audit import audit
@@ -24,6 +25,7 @@ from retrasyn.cli.evaluate import compare, evaluate
 from retrasyn.cli.fleet import fleet
 from retrasyn.cli.gateway import gateway
 from retrasyn.cli.generate import generate
+from retrasyn.cli.interrupts import saying_stopped
 from retrasyn.cli.methods import methods
 from retrasyn.cli.pages import explaining, show_page
 from retrasyn.cli.plan import plan
@@ -36,8 +38,18 @@ from retrasyn.cli.validate import validate
 from retrasyn.cli.watch import watch
 from retrasyn.errors import InputError, RetraSynError
 
+
+class _Commands(typer.core.TyperGroup):
+    """All commands; what none of them says of Ctrl-C is said here."""
+
+    def invoke(self, ctx: Any) -> Any:
+        with saying_stopped("by Ctrl-C"):
+            return super().invoke(ctx)
+
+
 app = typer.Typer(
     name="retrasyn",
+    cls=_Commands,
     help="Private synthetic trajectory streams, in real time.",
     add_completion=False,  # ours names the shell instead of guessing it
     pretty_exceptions_enable=False,
@@ -126,7 +138,20 @@ def main(arguments: list[str] | None = None) -> None:
         _let_output_go()  # a full disk may be its fault
         what = f"{error.filename}: " if error.filename else ""
         sys.exit(_complain(f"{what}{error.strerror or error}; mend that, and run it again"))
+    except RuntimeError as error:
+        if "no locator available" not in str(error):  # what numba says
+            raise
+        sys.exit(_complain(_nowhere_to_keep_kernels()))
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _nowhere_to_keep_kernels() -> str:
+    from retrasyn.cli.installation import KEEP_KERNELS
+
+    return (
+        "compiled kernels can be kept nowhere: neither the package nor the home can be written; "
+        f"type {KEEP_KERNELS}; see retrasyn help operations"
+    )
 
 
 def _check_text(words: list[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 import typer.completion
@@ -20,22 +20,22 @@ Install = Annotated[
         "--install-completion", help="Let a shell complete commands from now on, and exit."
     ),
 ]
+_TYPER: Any = typer.completion  # its types leave out what it uses itself
 _NAME, _VARIABLE = "retrasyn", "_RETRASYN_COMPLETE"
 
-typer.completion.completion_init()  # knows the shells; otherwise it is called for typer's options
+_TYPER.completion_init()  # knows the shells; otherwise it is called for typer's options
 
 
 def script(shell: Shell) -> str:
     """Return what a shell has to read to complete our commands."""
-    return typer.completion.get_completion_script(
-        prog_name=_NAME, complete_var=_VARIABLE, shell=shell
-    )
+    text: str = _TYPER.get_completion_script(prog_name=_NAME, complete_var=_VARIABLE, shell=shell)
+    return text
 
 
 def install(shell: Shell) -> str:
     """Put it where the shell reads it when it starts; say where that is."""
     try:
-        _, path = typer.completion.install(shell=shell, prog_name=_NAME, complete_var=_VARIABLE)
+        _, path = _TYPER.install(shell=shell, prog_name=_NAME, complete_var=_VARIABLE)
     except OSError as error:
         raise OutputError(
             f"completion of {shell} cannot be written ({error.strerror}: {error.filename}); put "

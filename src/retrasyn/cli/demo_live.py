@@ -88,8 +88,8 @@ def _wait_until_ready(service: subprocess.Popen[str], place: Path) -> str:
             break
         print(line, end="", flush=True)
     else:
-        said = (place / "service.log").read_text(errors="replace").strip().splitlines()
-        raise ServerError(f"the service did not start: {' '.join(said[-1:])}")
+        said = (place / "service.log").read_text(errors="replace").strip().splitlines() or [""]
+        raise ServerError(f"the service did not start: {said[-1].removeprefix('error: ')}")
     threading.Thread(target=lambda: [None for _ in lines], daemon=True).start()
     return (place / "service" / "address").read_text().strip()
 

@@ -54,6 +54,6 @@ def _tell(findings: list[Finding], *, n_broken: int) -> str:
         if finding.remedy:
             lines.append(f"{'':<{width + 8}}{finding.remedy}")
     n_missing = sum(finding.verdict == "miss" for finding in findings)
-    extras = f"; {n_missing} optional parts are missing" if n_missing else ""
-    outcome = f"{n_broken} required things are broken" if n_broken else "the base works"
+    extras = f"; optional parts that are missing: {n_missing}" if n_missing else ""
+    outcome = f"broken, though required: {n_broken}" if n_broken else "the base works"
     return "\n".join([*lines, outcome + extras])

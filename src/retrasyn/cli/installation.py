@@ -1,18 +1,19 @@
 """What an installation is made of, each part examined: there, missing, or broken.
 
-Only what `demo`, `synthesize` and `evaluate` cannot do without may be broken. Everything else is
-there, or missing with the words that bring it.
+Only what `synthesize` and `evaluate` cannot do without may be broken. Everything else is there, or
+missing with the words that bring it.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib
 import importlib.metadata
 import importlib.resources
 import os
 import re
 import shutil
 import socket
-import sqlite3
 import sys
 import tempfile
 import time
@@ -25,9 +26,13 @@ from typing import Literal
 OLDEST_PYTHON = (3, 11)
 _OLDEST_SQLITE = (3, 35)
 _BUILT = 1_767_225_600  # seconds since 1970 at the start of 2026: no clock is right before it
+_FAR = 4_102_444_800  # the start of 2100: nor after it
 _ENOUGH_MEMORY = 1.0  # GiB
 _LAST_PORT = 65535
 _AGAIN = "pip install --force-reinstall retrasyn"
+_OURS = ("dev", "docs")  # extras for those who work on the package itself
+KEEP_KERNELS = 'export NUMBA_CACHE_DIR="$(mktemp -d)"'
+"""What lets compiled kernels be kept: for good, take a folder that nobody else can fill."""
 
 Verdict = Literal["ok", "miss", "FAIL", "note"]
 
@@ -47,11 +52,11 @@ def examine(port: int) -> list[Finding]:
     return [
         _python(),
         *_libraries(),
-        _guarded("kernels", _kernels, "set NUMBA_CACHE_DIR to a folder of your own"),
+        _guarded("kernels", _kernels, KEEP_KERNELS),
         _guarded("randomness", _randomness),
-        _guarded("sqlite", _sqlite),
+        _guarded("sqlite", _sqlite, 'export TMPDIR="$HOME"', verdict="miss"),
         *_extras(),
-        _guarded("live map", _live_map),
+        _guarded("live map", _live_map, verdict="miss"),
         _port(port),
         _clock(),
         _machine(),
@@ -59,13 +64,15 @@ def examine(port: int) -> list[Finding]:
     ]
 
 
-def _guarded(name: str, check: Callable[[], Finding], remedy: str = _AGAIN) -> Finding:
+def _guarded(
+    name: str, check: Callable[[], Finding], remedy: str = _AGAIN, *, verdict: Verdict = "FAIL"
+) -> Finding:
     """Make a finding of whatever goes wrong: an installation may be broken in any way."""
     try:
         return check()
     except Exception as error:  # noqa: BLE001 - a doctor is not stopped by an illness
         said = " ".join(str(error).split()) or type(error).__name__
-        return Finding(name, "FAIL", said, remedy)
+        return Finding(name, verdict, said, remedy)
 
 
 def _python() -> Finding:
@@ -77,18 +84,27 @@ def _python() -> Finding:
 
 def _libraries() -> Iterator[Finding]:
     """Look for what the base needs."""
-    yield Finding("retrasyn", "ok", importlib.metadata.version("retrasyn"))
-    for name in requirements()[""]:
-        try:
-            yield Finding(name, "ok", importlib.metadata.version(name))
-        except importlib.metadata.PackageNotFoundError:
-            yield Finding(name, "FAIL", "is not installed", _AGAIN)
+    for name in ("retrasyn", *requirements()[""]):
+        yield _guarded(name, functools.partial(_library, name))
+
+
+def _library(name: str) -> Finding:
+    try:
+        version = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(name, "FAIL", "is not installed", _AGAIN)
+    importlib.import_module(name)  # it may be there and broken
+    return Finding(name, "ok", version)
 
 
 def requirements() -> dict[str, list[str]]:
     """Return the names of libraries by extra, as the package declares them; the base is ''."""
     found: dict[str, list[str]] = {"": []}
-    for line in importlib.metadata.requires("retrasyn") or []:
+    try:
+        lines = importlib.metadata.requires("retrasyn") or []
+    except importlib.metadata.PackageNotFoundError:
+        return found
+    for line in lines:
         named = re.match(r"[\w.-]+", line)
         extra = re.search(r"extra == ['\"]([\w-]+)['\"]", line)
         if named:
@@ -99,7 +115,7 @@ def requirements() -> dict[str, list[str]]:
 def _extras() -> Iterator[Finding]:
     """Look for optional libraries, extra by extra."""
     for extra, names in requirements().items():
-        if extra in ("", "dev"):
+        if extra in ("", *_OURS):
             continue
         missing = [name for name in names if not _is_installed(name)]
         if missing:
@@ -135,7 +151,7 @@ def _kernels() -> Finding:
             "kernels",
             "note",
             f"work, and are compiled anew each time: {folder} cannot be written",
-            "set NUMBA_CACHE_DIR to a folder of your own",
+            KEEP_KERNELS,
         )
     return Finding("kernels", "ok", f"ready in {took:.1f} s, kept in {folder}")
 
@@ -155,6 +171,8 @@ def _randomness() -> Finding:
 
 def _sqlite() -> Finding:
     """See that the store of the service could work here."""
+    import sqlite3
+
     version = sqlite3.sqlite_version
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "doctor.sqlite"
@@ -162,7 +180,7 @@ def _sqlite() -> Finding:
             (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
     if sqlite3.sqlite_version_info < _OLDEST_SQLITE or mode != "wal":
         detail = f"{version}, journal {mode}: too old for serve"
-        return Finding("sqlite", "miss", detail, "use a Python with SQLite 3.35 or newer")
+        return Finding("sqlite", "miss", detail, "install a Python with SQLite 3.35 or newer")
     return Finding("sqlite", "ok", f"{version}, with a write-ahead log")
 
 
@@ -170,25 +188,34 @@ def _live_map() -> Finding:
     page = importlib.resources.files("retrasyn") / "service/web/static/map/index.html"
     if page.is_file():
         return Finding("live map", "ok", "built in; no Node and no Chromium are needed")
-    return Finding("live map", "miss", "this package was built without it", "make viewer")
+    remedy = f"make viewer in a clone, else {_AGAIN}"
+    return Finding("live map", "miss", "this package was built without it", remedy)
 
 
 def _port(port: int) -> Finding:
+    fault = _hindrance(port)
+    if fault is None:
+        return Finding(f"port {port}", "ok", "is free")
+    others = (other for other in range(port + 1, _LAST_PORT + 1) if _hindrance(other) is None)
+    return Finding(f"port {port}", "note", fault, f"retrasyn serve --port {next(others, 0)}")
+
+
+def _hindrance(port: int) -> str | None:
+    """Return why nobody can listen on a port, if so."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(("127.0.0.1", port))
         except OSError as error:
-            remedy = f"retrasyn serve --port {port + 1 if port < _LAST_PORT else port - 1}"
-            return Finding(f"port {port}", "note", error.strerror or "is taken", remedy)
-    return Finding(f"port {port}", "ok", "is free")
+            return error.strerror or "is taken"
+    return None
 
 
 def _clock() -> Finding:
     now = time.time()
     said = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now))
-    if now < _BUILT:
-        return Finding("clock", "note", f"{said} cannot be right", "set the clock, with NTP")
+    if not _BUILT <= now < _FAR:
+        return Finding("clock", "note", f"{said} cannot be right", "timedatectl set-ntp true")
     return Finding("clock", "ok", f"{said}; how far it is off cannot be told from here: run NTP")
 
 
@@ -198,12 +225,16 @@ def _machine() -> Finding:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     detail = f"{n} CPUs, {memory:.1f} GiB of memory"
     if memory < _ENOUGH_MEMORY:
-        return Finding("machine", "note", f"{detail}: little for large files")
+        return Finding(
+            "machine", "note", f"{detail}: little for large files", "retrasyn help scaling"
+        )
     return Finding("machine", "ok", detail)
 
 
 def _tools() -> Finding:
     """Look for the one program that an operator may want besides."""
     found = shutil.which("psql")
-    detail = f"psql in {found}" if found else "no psql; only who stores in PostgreSQL may want it"
-    return Finding("postgresql", "ok" if found else "note", detail)
+    if found:
+        return Finding("postgresql", "ok", f"psql in {found}")
+    detail = "no psql; only who stores in PostgreSQL may want it"
+    return Finding("postgresql", "note", detail, "apt install postgresql-client")

@@ -11,11 +11,13 @@ from types import FrameType
 
 @contextmanager
 def saying_stopped(consequence: str = "nothing was written") -> Iterator[None]:
-    """Say what it means when Ctrl-C ends a command."""
+    """Say what it means when Ctrl-C ends a command; the innermost knows best, and says it alone."""
     try:
         yield
-    except KeyboardInterrupt:
-        sys.stderr.write(f"stopped: {consequence}\n")
+    except KeyboardInterrupt as stop:
+        if not stop.args:
+            sys.stderr.write(f"stopped: {consequence}\n")
+            stop.args = (consequence,)
         raise
 
 

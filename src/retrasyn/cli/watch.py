@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -176,13 +175,15 @@ def _map_settings(changes: dict[str, str], crs: str | None) -> MapSettings:
 
 def _warn(exhibit: Exhibit, host: str) -> None:
     """Say who sees what, loudly where that is more than this machine."""
+    from retrasyn.client.address import is_loopback_host
+
     if exhibit.real is not None:
         what = "real positions"
     elif exhibit.source.receipt() is None:
         what = "data that no receipt calls synthetic"
     else:
         return
-    if _is_loopback(host):
+    if is_loopback_host(host):
         sys.stderr.write(
             f"warning: this shows {what} to whoever can reach the address: this machine only\n"
         )
@@ -191,15 +192,3 @@ def _warn(exhibit: Exhibit, host: str) -> None:
         f"WARNING: THIS SHOWS {what.upper()} TO EVERYBODY WHO CAN REACH {host}, NOT ONLY TO THIS "
         "MACHINE; LEAVE --host AWAY UNLESS YOU MEAN IT\n"
     )
-
-
-def _is_loopback(host: str) -> bool:
-    """Return whether an address can be reached from this machine only.
-
-    >>> [_is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "10.0.0.1")]
-    [True, True, True, False, False]
-    """
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

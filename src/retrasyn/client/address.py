@@ -24,7 +24,16 @@ def check_url(url: str) -> str:
 
 def is_loopback(url: str) -> bool:
     """Tell whether an address stays on this machine."""
-    host = urlsplit(url).hostname or ""
+    return is_loopback_host(urlsplit(url).hostname or "")
+
+
+def is_loopback_host(host: str) -> bool:
+    """Tell whether a host can be reached from this machine only.
+
+    >>> hosts = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "10.0.0.1")
+    >>> [is_loopback_host(host) for host in hosts]
+    [True, True, True, False, False]
+    """
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
