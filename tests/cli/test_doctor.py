@@ -70,6 +70,16 @@ def test_a_missing_extra_is_no_fault_and_comes_with_what_to_type(without):
     assert found["[serve]"]["type"] == 'pip install "retrasyn[serve]"'
 
 
+def test_in_an_environment_of_pipx_its_own_pip_is_named(without, monkeypatch, tmp_path):
+    (tmp_path / "pipx_metadata.json").touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    without("granian")
+
+    _, _, found = findings()
+
+    assert found["[serve]"]["type"] == 'pipx runpip retrasyn install "retrasyn[serve]"'
+
+
 def test_a_missing_library_of_the_base_is_a_fault(without):
     without("scipy")
 

@@ -120,10 +120,15 @@ def _extras() -> Iterator[Finding]:
         missing = [name for name in names if not _is_installed(name)]
         if missing:
             what = f"{', '.join(missing)}: not installed"
-            remedy = f'pip install "retrasyn[{extra}]"'
+            remedy = f'{_pip()} install "retrasyn[{extra}]"'
             yield Finding(f"[{extra}]", "miss", what, remedy)
         else:
             yield Finding(f"[{extra}]", "ok", ", ".join(names))
+
+
+def _pip() -> str:
+    """Return how the pip of this environment is called: the one of pipx is not on the path."""
+    return "pipx runpip retrasyn" if Path(sys.prefix, "pipx_metadata.json").exists() else "pip"
 
 
 def _is_installed(name: str) -> bool:
