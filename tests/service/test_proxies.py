@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import os
 import re
 import socket
 import ssl
@@ -51,7 +52,8 @@ def nginx(text, upstream, port, folder):
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     places = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in kinds)
     path = folder / "nginx.conf"
-    path.write_text(f"pid {folder}/pid; events {{}}\nhttp {{\n{places}{server}}}\n")
+    user = "user root;" if os.geteuid() == 0 else ""  # whom the folders of tests belong to
+    path.write_text(f"{user} pid {folder}/pid; events {{}}\nhttp {{\n{places}{server}}}\n")
     program = need("nginx", package="nginx")
     command = [program, "-c", path, "-p", folder, "-e", folder / "errors"]
     subprocess.run([*command, "-t"], check=True)
