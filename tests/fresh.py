@@ -48,10 +48,3 @@ def make_environment(folder: Path, *paths: Path) -> dict[str, str]:
         "PATH": os.pathsep.join([*map(str, paths), str(folder / "bin"), *found]),
         "PIP_CONSTRAINT": str(ROOT / "constraints.txt"),
     }
-
-
-def named_by(wheel: Path, environment: dict[str, str]) -> dict[str, str]:
-    """Let the name of the package mean our own wheel, and nothing that a registry may have."""
-    rule = wheel.with_suffix(".txt")
-    rule.write_text(f"retrasyn @ {wheel.as_uri()}\n")
-    return {**environment, "PIP_CONSTRAINT": f"{environment['PIP_CONSTRAINT']} {rule}"}

@@ -12,7 +12,7 @@ import pytest
 import postgres
 from components import need
 from engines.namespaces import namespace
-from fresh import build_wheel, copy_repository, make_environment, named_by
+from fresh import build_wheel, copy_repository, make_environment
 from page_files import make_files
 from pages import ENVIRONMENT, GUIDES, Reader, blocks_of, name_of
 
@@ -32,7 +32,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
-def surroundings(path: Path, folder: Path, environment: Path, wheel: Path) -> Mapping[str, str]:
+def surroundings(path: Path, folder: Path, environment: Path) -> Mapping[str, str]:
     """Make what a page begins with: files, and an environment if it installs something."""
     commands = commands_of(path)
     if re.search(r'^make |pip install "?\.', commands, re.MULTILINE):
@@ -42,8 +42,7 @@ def surroundings(path: Path, folder: Path, environment: Path, wheel: Path) -> Ma
     if "pip install" not in commands:
         return ENVIRONMENT
     own = [folder / ".venv" / "bin"] if "venv .venv" in commands else []
-    variables = make_environment(environment, *own)
-    return named_by(wheel, variables) if 'install "retrasyn' in commands else variables
+    return make_environment(environment, *own)
 
 
 @contextlib.contextmanager
@@ -67,8 +66,8 @@ def components_of(path: Path, variables: Mapping[str, str]) -> Iterator[dict[str
 def test_every_block_of_a_page_works_for_a_newcomer(path, wheel, tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
-    variables = surroundings(path, folder, tmp_path / "environment", wheel)
+    variables = surroundings(path, folder, tmp_path / "environment")
     with components_of(path, variables) as given:
-        reader = Reader(folder, **given)
+        reader = Reader(folder, wheel=wheel, **given)
         reader.read(blocks_of(path))
     assert not reader.faults, "\n".join(reader.faults)
