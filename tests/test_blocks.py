@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from page_files import make_files
-from pages import GUIDES, ROOT, Block, Reader, blocks_of, name_of
+from pages import GUIDES, ROOT, Block, QuickReader, blocks_of, name_of
 
 NOT_RUN = {
     ("README.md", "make test"),  # what runs this very test
@@ -37,7 +37,7 @@ def test_every_block_of_a_page_works_in_the_order_it_is_shown(
 ) -> None:
     if path.name != "README.md":  # which begins with nothing, and makes what it needs
         shutil.copytree(files, tmp_path, dirs_exist_ok=True)
-    reader = Reader(tmp_path)
+    reader = QuickReader(tmp_path)
     reader.read(quick_blocks_of(path))
     assert not reader.faults, "\n".join(reader.faults)
     if path.name == "README.md":
