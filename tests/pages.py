@@ -142,7 +142,8 @@ class Reader:
                     pass
             return
         done = self._run(command + more)
-        if done.code != code or ("WARNING" in done.err and "pip install" not in command):
+        warned = "WARNING" in done.err and "retrasyn " in command  # pip's own are not ours
+        if done.code != code or warned:
             self.faults.append(f"{command}{more}\n{done.out[-500:]}{done.err[-5000:]}")
 
     def _run(self, command: str) -> Outcome:
