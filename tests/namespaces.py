@@ -4,6 +4,7 @@ Ray listens on every address it finds, and so does a map for everybody. In such 
 only one.
 """
 
+import contextlib
 import functools
 import json
 import os
@@ -28,6 +29,23 @@ def prefix():
     if tried.returncode:
         components.give_up(f"no network namespace can be made here: {tried.stderr.strip()}")
     return command
+
+
+@contextlib.contextmanager
+def namespace():
+    """Keep one such network; give the command that runs another one in it."""
+    nsenter = components.need("nsenter", package="util-linux")
+    holder = subprocess.Popen(
+        [*prefix(), "sh", "-c", "echo up && exec cat"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert holder.stdout.readline() == b"up\n"
+        user = ["--user", "--preserve-credentials"] if _AS_ROOT else []
+        yield (str(nsenter), "--target", str(holder.pid), "--net", *user)
+    finally:
+        holder.communicate()  # without input, it ends
 
 
 def run_in_namespace(*arguments, patience=600, **variables):
