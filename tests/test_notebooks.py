@@ -1,6 +1,7 @@
 """The notebooks run from the first cell to the last, and are stored as if they never had."""
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,6 +49,14 @@ def test_a_notebook_is_stored_without_output_and_linked_from_the_readme(path: Pa
     assert notebook.metadata.language_info == {"name": "python"}
     assert text == nbformat.writes(notebook).rstrip("\n") + "\n"
     assert f"(examples/notebooks/{path.name})" in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=name_of)
+def test_a_notebook_has_one_title_at_its_top(path: Path) -> None:
+    cells = nbformat.read(path, as_version=4).cells
+    prose = [cell.source for cell in cells if cell.cell_type == "markdown"]
+    assert cells[0].source.startswith("# ")
+    assert len(re.findall(r"^# ", "\n".join(prose), re.MULTILINE)) == 1
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=name_of)

@@ -55,6 +55,19 @@ def test_a_sound_receipt_ends_well_and_says_what_it_could_not_know(path):
     assert outcome.out.splitlines()[-1] == "14 hold, 0 FAIL, 1 cannot be recomputed"
 
 
+def test_a_release_of_many_shards_can_be_named(tmp_path):
+    write(city(), tmp_path / "real.parquet")
+    out = tmp_path / "parts.parquet"
+    box = ("--box", "0,0,10,10", "--quiet")
+    assert run("synthesize", tmp_path / "real.parquet", "-o", out, "--parts", *box).code == 0
+    place = receipt_place(out).rename(tmp_path / "moved.receipt.json")
+
+    outcome = run("receipt", "verify", place, "--data", out)
+
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "is the file it was made with" in outcome.out
+
+
 def test_with_the_input_everything_is_recomputed(path, tmp_path):
     write(city(), tmp_path / "real.parquet")
     outcome = run("receipt", "verify", path, "--input", tmp_path / "real.parquet")

@@ -76,6 +76,16 @@ def test_a_name_that_is_no_text_is_refused(files, words):
     assert_one_line(run_command(*words, "\udcff.csv"), r"\udcff.csv", "UTF-8", "rename")
 
 
+def test_data_beside_a_receipt_that_is_only_shown_is_refused(files):
+    arguments = ("receipt", "show", "made.csv.receipt.json", "--data", "made.csv")
+
+    assert_refused(files, arguments, "--data", "--html", "retrasyn receipt verify")
+
+
+def test_a_method_without_a_name_is_refused(files):
+    assert_refused(files, (*SYNTHESIZE, "-o", "out.csv", "--method", ""), "method ''", "steered")
+
+
 def test_a_number_of_shards_nobody_has_is_refused(files):
     assert_refused(files, (*SYNTHESIZE, "-o", "out.csv", "--shards", "9" * 20), "--shards", "10000")
 

@@ -44,6 +44,10 @@ def show_receipt(
 
     opened = open_receipt(file)
     if html is None:
+        if data is not None:
+            raise SettingError(
+                "--data goes into a page with --html; retrasyn receipt verify checks it as well"
+            )
         print(opened.to_json() if as_json else show(opened))
         return
     if as_json:

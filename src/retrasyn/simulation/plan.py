@@ -65,7 +65,8 @@ class Plan:
         oracle: OracleWish = "oue",
     ) -> Plan:
         """Combine a method's row with what was asked for; None leaves a question as it is read."""
-        row = find_method(method or (PAPER_METHOD if faithful else DEFAULT_METHOD))
+        usual = PAPER_METHOD if faithful else DEFAULT_METHOD
+        row = find_method(usual if method is None else method)
         if faithful and not row.of_paper:
             raise SettingError(
                 f"{row.name} is not a method of the paper; --faithful goes with {PAPER_METHOD} "
