@@ -12,6 +12,7 @@ import typer
 from retrasyn.cli import options
 from retrasyn.cli.showing import needing_serve
 from retrasyn.errors import InputError, SettingError
+from retrasyn.foreign import parse_json
 
 if TYPE_CHECKING:
     from retrasyn.service.web.running import Running
@@ -136,10 +137,10 @@ def _mint(url: str, secret: str, number: int) -> list[str]:
     )
     try:
         with urllib.request.urlopen(asked, timeout=30) as answer:  # noqa: S310 - the same
-            tokens: list[str] = json.load(answer)["tokens"]
+            tokens: list[str] = parse_json(answer.read())["tokens"]
     except urllib.error.HTTPError as error:
         with error:
-            said = json.loads(error.read() or b"{}").get("detail", error.reason)
+            said = parse_json(error.read() or b"{}").get("detail", error.reason)
         raise InputError(f"{url} refused ({error.code}): {said}") from None
     except (OSError, ValueError, KeyError) as error:
         reason = getattr(error, "reason", None) or error
