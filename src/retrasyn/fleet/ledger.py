@@ -22,6 +22,7 @@ from retrasyn.device.memory import Memory, read_memory
 from retrasyn.device.volatile import Lost
 from retrasyn.errors import LedgerError
 from retrasyn.fleet.texts import write_quickly
+from retrasyn.looking import is_there
 
 _TABLES = """
 CREATE TABLE server (url TEXT NOT NULL);
@@ -76,9 +77,8 @@ class FleetLedger:
     _manifests: dict[bytes, int] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        new = not self.path.exists()
         try:
-            if new:
+            if not is_there(self.path):
                 os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
             self._connection = sqlite3.connect(self.path, timeout=1.0, isolation_level=None)
             for pragma in _PRAGMAS:
