@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -81,20 +81,26 @@ class FleetLedger:
             if not is_there(self.path):
                 os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
             self._connection = sqlite3.connect(self.path, timeout=1.0, isolation_level=None)
-            for pragma in _PRAGMAS:
-                self._connection.execute(pragma)
-            if not self._connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-                self._connection.executescript(f"BEGIN; {_TABLES} COMMIT;")
-            self._manifests = {
-                text: id_ for id_, text in self._connection.execute("SELECT id, text FROM manifest")
-            }
-            newest = "SELECT number, manifest, max(t) FROM log GROUP BY number"
-            self._logged = {
-                number: (bytes(manifest), t)
-                for number, manifest, t in self._connection.execute(newest)
-            }
+            with ExitStack() as failing:
+                failing.callback(self._connection.close)
+                self._begin()
+                failing.pop_all()  # it did not fail
         except (sqlite3.Error, OSError) as fault:
             raise self._broken(fault) from None
+
+    def _begin(self) -> None:
+        """Make the tables of a new file; learn what stands in that of an old one."""
+        for pragma in _PRAGMAS:
+            self._connection.execute(pragma)
+        if not self._connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+            self._connection.executescript(f"BEGIN; {_TABLES} COMMIT;")
+        self._manifests = {
+            text: id_ for id_, text in self._connection.execute("SELECT id, text FROM manifest")
+        }
+        newest = "SELECT number, manifest, max(t) FROM log GROUP BY number"
+        self._logged = {
+            number: (bytes(manifest), t) for number, manifest, t in self._connection.execute(newest)
+        }
 
     def close(self) -> None:
         """Let the file go; what was staged and not committed is forgotten."""
