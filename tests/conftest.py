@@ -1,7 +1,9 @@
 """Settings every test shares."""
 
+import importlib.util
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -35,6 +37,16 @@ def pytest_collection_modifyitems(items):
     """Begin with what takes longest, so that no worker is left alone with it at the end."""
     order = {name: number for number, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: order.get(item.path.name, len(order)))
+
+
+ROOT = Path(__file__).parents[1]
+# Modules that cannot be imported without ray, which has no wheel for the newest Python.
+_WITH_RAY = (ROOT / "src/retrasyn/engines/ray.py", ROOT / "tests/engines/ray_runs.py")
+
+
+def pytest_configure(config):
+    if importlib.util.find_spec("ray") is None:
+        config.option.ignore = [*(config.option.ignore or ()), *map(str, _WITH_RAY)]
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engines.namespaces import namespace
 
 import postgres
 from components import need
-from engines.namespaces import namespace
 from fresh import build_wheel, copy_repository, make_environment
 from page_files import make_files
 from pages import ENVIRONMENT, GUIDES, Reader, blocks_of, name_of

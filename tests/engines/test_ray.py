@@ -1,10 +1,12 @@
 """A cluster of two nodes makes the bytes of one process, also when one of them is lost."""
 
+import importlib.util
 import os
 from pathlib import Path
 
 import pytest
 
+import components
 from cli.running import assert_one_line, run
 from namespaces import run_in_namespace
 
@@ -12,9 +14,15 @@ SCRIPT = Path(__file__).with_name("ray_runs.py")
 DATA = os.environ.get("RETRASYN_DATA")
 
 
+def run_on_ray(*arguments, **options):
+    if importlib.util.find_spec("ray") is None:
+        components.give_up("ray is missing, and not every Python has a wheel: pip install ray")
+    return run_in_namespace(SCRIPT, *arguments, **options)
+
+
 @pytest.fixture(scope="module")
 def found():
-    return run_in_namespace(SCRIPT, "quick")
+    return run_on_ray("quick")
 
 
 @pytest.mark.parametrize("method", ["steered", "steered-flags", "retrasyn-p"])
@@ -60,14 +68,14 @@ def test_tasks_run_on_the_cluster(found):
 
 @pytest.mark.long
 def test_five_million_reports_add_up_exactly_in_four_actors():
-    sums = run_in_namespace(SCRIPT, "sums")["sums"]
+    sums = run_on_ray("sums")["sums"]
     assert (sums["same"], sums["again"], sums["n"]) == (True, True, 5_000_000)
 
 
 @pytest.mark.long
 @pytest.mark.skipif(DATA is None, reason="RETRASYN_DATA names no folder with tdrive.parquet")
 def test_recorded_taxis_come_out_the_same_on_one_two_and_four_actors():
-    found = run_in_namespace(SCRIPT, Path(DATA) / "tdrive.parquet", patience=3600)
+    found = run_on_ray(Path(DATA) / "tdrive.parquet", patience=3600)
     for digests in found["bytes"].values():
         assert len(set(digests.values())) == 1
     assert found["killed"]["same"]

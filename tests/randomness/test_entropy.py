@@ -1,6 +1,7 @@
 """Fresh bytes of the operating system, or an error and no report."""
 
 import os
+import warnings
 
 import pytest
 
@@ -60,7 +61,9 @@ def test_a_source_that_keeps_its_word_is_passed_through():
 def test_after_a_fork_parent_and_child_report_differently():
     single.report_unary(3, 328, epsilon=1_000_000)  # whatever could be buffered is by now
     reading, writing = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons', for other threads
+        child = os.fork()
     if child == 0:  # pragma: no cover - another process
         os.write(writing, single.report_unary(3, 328, epsilon=1_000_000))
         os._exit(0)

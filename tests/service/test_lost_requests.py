@@ -50,6 +50,9 @@ class Disk:
     def probe(self, size):
         pass
 
+    def close(self):
+        pass
+
     def frames(self, t):
         return list(self.blobs.get(t, ()))
 
@@ -83,6 +86,9 @@ class RealDisk(Disk):
         self.store.fold(
             FoldedRow(t=t, body=counts.tobytes(), digest=bytes(32)), marks=b"", forget_before=0
         )
+
+    def close(self):
+        self.store.close()
 
 
 def own_bit(key, t):
@@ -229,6 +235,8 @@ def play_all(seeds, disk_for):
         except BaseException as fault:
             fault.add_note(f"list of misfortunes {seed}")
             raise
+        finally:
+            scene.disk.close()
 
 
 @pytest.fixture(autouse=True)

@@ -188,14 +188,47 @@ def test_a_round_that_closes_before_it_opens_is_not_written():
         b'{"a":"\\u0061"}',
         b'{"a":1}\n',
         b'{"a":' + b"[" * 4000 + b"]" * 4000 + b"}",
+        b'{"a":' + b"[" * 128 + b"]" * 128 + b"}",
+        b'{"a":' + b'{"a":' * 128 + b"1" + b"}" * 129,
         b'{"a":' + b"9" * 5000 + b"}",
+        b'{"a":9007199254740992}',
+        b'{"a":-9007199254740992}',
         b'{"a":"' + b"x" * MAX_TEXT + b'"}',
     ],
-    ids=range(15),
+    ids=range(19),
 )
 def test_anything_but_canonical_json_is_refused(text):
     with pytest.raises(WireError):
         read_canonical(text, "text")
+
+
+def test_what_is_refused_does_not_depend_on_what_the_interpreter_can_read():
+    import sys
+
+    depth, n_digits = sys.getrecursionlimit(), sys.get_int_max_str_digits()
+    try:
+        sys.setrecursionlimit(100_000)
+        sys.set_int_max_str_digits(0)
+        for inner in (b"[" * 1000 + b"]" * 1000, b"9" * 5000):
+            with pytest.raises(WireError):
+                read_canonical(b'{"a":' + inner + b"}", "text")
+    finally:
+        sys.setrecursionlimit(depth)
+        sys.set_int_max_str_digits(n_digits)
+
+
+def test_the_manifest_with_the_most_brackets_is_read():
+    widest = manifest_of(
+        name="[" * 64, strata=("transition", "older"), other_share=100_000, ages=(2, 6)
+    )
+    text = encode_manifest(widest)
+    assert text.count(b"[") + text.count(b"{") == 68
+    assert decode_manifest(text) == widest
+
+
+def test_the_largest_whole_numbers_are_read():
+    text = b'{"a":9007199254740991,"b":-9007199254740991}'
+    assert write_canonical(read_canonical(text, "text")) == text
 
 
 def test_an_envelope_comes_apart_as_it_was_put_together():

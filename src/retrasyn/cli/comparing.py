@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from retrasyn.foreign import parse_json
 
 if TYPE_CHECKING:
     from retrasyn.data.trajectories import Trajectories
@@ -41,7 +42,7 @@ def read_receipt(synthetic: Path) -> dict[str, Any] | None:
 
     path = synthetic.with_name(f"{synthetic.name}.receipt.json")
     try:
-        values = json.loads(path.read_text())
+        values = parse_json(path.read_text())
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

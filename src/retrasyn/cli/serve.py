@@ -12,6 +12,7 @@ import typer
 from retrasyn.cli import options
 from retrasyn.cli.showing import needing_serve
 from retrasyn.errors import InputError
+from retrasyn.foreign import parse_json
 
 if TYPE_CHECKING:
     import urllib.request
@@ -165,7 +166,7 @@ def _mint(url: str, secret: str, number: int) -> list[str]:
     )
     try:
         with _opener(url).open(asked, timeout=30) as answer:
-            return [str(made) for made in json.load(answer)["tokens"]]
+            return [str(made) for made in parse_json(answer.read())["tokens"]]
     except urllib.error.HTTPError as error:
         with error:
             said = _detail(error.read()) or error.reason
@@ -194,7 +195,7 @@ def _opener(url: str) -> urllib.request.OpenerDirector:
 def _detail(body: bytes) -> str:
     """Return what a service says of a refusal; others say nothing that can be shown."""
     try:
-        return str(json.loads(body)["detail"])
+        return str(parse_json(body)["detail"])
     except (ValueError, KeyError, TypeError):
         return ""
 

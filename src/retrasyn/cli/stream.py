@@ -14,6 +14,7 @@ import typer
 from retrasyn.cli import options
 from retrasyn.cli.interrupts import saying_stopped
 from retrasyn.errors import InputError
+from retrasyn.foreign import parse_json
 
 if TYPE_CHECKING:
     from retrasyn.messages import Release
@@ -128,10 +129,10 @@ def _pump(lines: IO[bytes], name: str, live: Live, out: Written, *, errors: bool
 def _parse(line: bytes) -> dict[str, Any]:
     """Read one timestamp, refusing what is not one."""
     try:
-        message = json.loads(line)
+        message = parse_json(line)
     except UnicodeDecodeError:
         raise InputError("not JSON (not UTF-8 text)") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InputError(f"not JSON ({error})") from None
     if not isinstance(message, dict) or not _KEYS - {"user_id"} <= message.keys():
         raise InputError('needs "t", "traj_id", "x" and "y", and "user_id" where it is known')

@@ -6,7 +6,6 @@ A fix is read at one instant per round. None means that there is none, which is 
 from __future__ import annotations
 
 import csv
-import json
 import math
 import threading
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from typing import IO, Protocol
 from retrasyn.device import Instant
 from retrasyn.device.tracker import Fix
 from retrasyn.errors import InputError
+from retrasyn.foreign import parse_json
 
 AHEAD = 5_000
 """Milliseconds that a fix may seem to come from the future: phones' clocks are not exact."""
@@ -166,9 +166,9 @@ def hear_line(lines: IO[bytes], latest: Latest, now: Callable[[], Instant]) -> s
 
 def _parse(line: bytes) -> Fix | None:
     try:
-        given = json.loads(line)
+        given = parse_json(line)
         x, y = given["x"], given["y"]
         numbers = type(x) in (int, float) and type(y) in (int, float)
         return (float(x), float(y)) if numbers else None
-    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
+    except (ValueError, KeyError, TypeError, OverflowError):
         return None

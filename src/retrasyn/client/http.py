@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from retrasyn.client.address import check_url, is_loopback
 from retrasyn.client.answered import Answered, Enrolled
 from retrasyn.errors import MissingExtra, ServerError
+from retrasyn.foreign import parse_json
 from retrasyn.wire.batches import join_frames, read_statuses
 
 if TYPE_CHECKING:
@@ -195,4 +195,4 @@ def _seconds(headers: Mapping[str, str]) -> float | None:
 
 
 def _parse(body: bytes) -> Any:
-    return json.loads(body)
+    return parse_json(body)

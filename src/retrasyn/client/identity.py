@@ -9,6 +9,7 @@ from pathlib import Path
 
 from retrasyn.client.address import check_url
 from retrasyn.errors import InputError, LedgerError, ServerError
+from retrasyn.foreign import parse_json
 from retrasyn.wire.frames import DEVICE_BYTES, MIN_KEY_BYTES, tag_of
 
 FILE = "identity.json"
@@ -48,7 +49,7 @@ def read_identity(folder: Path) -> Identity | None:
     """Return the identity kept in a folder, None where there is none."""
     path = folder / FILE
     try:
-        given = json.loads(path.read_bytes())
+        given = parse_json(path.read_bytes())
         identity = Identity(
             check_url(given["server"]), bytes.fromhex(given["device"]), bytes.fromhex(given["key"])
         )

@@ -20,6 +20,7 @@ from retrasyn.client.identity import (
 from retrasyn.device import Reporter, SQLiteStore, Status, read_clocks
 from retrasyn.device.signatures import Verify, verify_ed25519
 from retrasyn.errors import ConsentError, LedgerError, WireError
+from retrasyn.looking import is_there
 from retrasyn.messages import Manifest
 from retrasyn.wire.canonical import signed_part, unseal
 from retrasyn.wire.texts import decode_manifest, manifest_id
@@ -115,7 +116,7 @@ class Owned:
     def status(self) -> tuple[Identity | None, Status]:
         """Return what the owner may see; once a device has left, its ledger goes in time."""
         who, now = read_identity(self.folder), read_clocks()
-        if who is None and not (self.folder / LEDGER).exists():
+        if who is None and not is_there(self.folder / LEDGER):
             raise LedgerError(
                 f"folder {self.folder} holds no device; enrol one with: retrasyn device enrol LINK"
             )

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from retrasyn.errors import InputError, MissingExtra, OutputError
+from retrasyn.foreign import parse_json
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -100,7 +101,7 @@ def projjson(crs: str | None) -> dict[str, Any] | None:
         changes = {"name": "WGS 84 (CRS84)", "coordinate_system": system, "id": identity}
         return {"$schema": _SCHEMA, **_WGS_84, **changes}
     if crs.startswith("{"):
-        return json.loads(crs)  # type: ignore[no-any-return]
+        return parse_json(crs)  # type: ignore[no-any-return]
     pyproj = load_extra("pyproj", f"to describe {crs}")
     try:
         return pyproj.CRS.from_user_input(crs).to_json_dict()  # type: ignore[no-any-return]
@@ -128,7 +129,7 @@ def load_extra(name: str, purpose: str) -> Any:
 def geometry_column(schema: pa.Schema) -> str | None:
     """Return the name of the column that holds the points, if there is one."""
     try:
-        entry = json.loads((schema.metadata or {}).get(b"geo", b"{}"))
+        entry = parse_json((schema.metadata or {}).get(b"geo", b"{}"))
         primary = entry.get("primary_column")
     except (ValueError, AttributeError):
         raise InputError("its metadata 'geo' is damaged; write the file again") from None
@@ -144,12 +145,12 @@ def crs_of(schema: pa.Schema, geometry: str) -> str | None:
     """Return the coordinate system the file names: authority and code, or else all of it."""
     try:
         if b"geo" in (schema.metadata or {}):
-            about = json.loads(schema.metadata[b"geo"])["columns"][geometry]
+            about = parse_json(schema.metadata[b"geo"])["columns"][geometry]
             if "crs" not in about:
                 return "OGC:CRS84"  # as the standard has it
         else:
             extension = (schema.field(geometry).metadata or {}).get(b"ARROW:extension:metadata")
-            about = json.loads(extension or b"{}")
+            about = parse_json(extension or b"{}")
         system = about.get("crs")
         if not isinstance(system, dict):
             return system if isinstance(system, str) else None

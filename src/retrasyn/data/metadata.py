@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from retrasyn.data.clock import Clock
 from retrasyn.errors import InputError, OutputError
+from retrasyn.foreign import parse_json
 
 KEY = "retrasyn"
 _VERSION = 1
@@ -59,7 +60,7 @@ class Metadata:
     def parse(cls, text: str | bytes) -> Metadata:
         """Read what `to_dict` gave, written as JSON; later versions may say more."""
         try:
-            known = json.loads(text)
+            known = parse_json(text)
             epoch, period, crs = (known.get(name) for name in ("epoch", "period", "crs"))
             if not (crs is None or (isinstance(crs, str) and crs)):
                 raise TypeError  # noqa: TRY301 - the same refusal as any other damage

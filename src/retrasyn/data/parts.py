@@ -17,6 +17,7 @@ import pyarrow.parquet
 
 from retrasyn.data.metadata import Metadata
 from retrasyn.errors import OutputError
+from retrasyn.looking import is_there
 from retrasyn.replacing import replacing
 
 Points = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
@@ -31,7 +32,7 @@ def check_new_folder(path: Path) -> Path:
             f"output {path} ends in {path.suffix or 'nothing'}; parts are Parquet files in a "
             "folder that ends in .parquet"
         )
-    if path.exists():
+    if is_there(path):
         raise OutputError(f"output {path} is there already; remove it or name another")
     if not path.parent.is_dir():
         raise OutputError(f"output folder {path.parent} does not exist; create it first")

@@ -20,6 +20,7 @@ from retrasyn.data.geojson import BlockWriter
 from retrasyn.data.metadata import Metadata, clock_of
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import OutputError
+from retrasyn.looking import is_there
 from retrasyn.replacing import replacing
 
 SUFFIXES = (".parquet", ".csv", ".geoparquet", ".geojson", ".mfjson")
@@ -40,7 +41,7 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 def check_place(path: Path) -> Path:
     """Refuse a place where no file can be put; tries it, since only that tells for sure."""
     try:
-        if path.is_dir():
+        if is_there(path) and path.is_dir():  # the first fails on a name too long
             raise OutputError(f"output {path} is a folder; name a file in it")
         if not path.parent.is_dir():
             what = (

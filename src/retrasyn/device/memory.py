@@ -6,6 +6,7 @@ from typing import Any
 
 from retrasyn.device.clock import Odometer
 from retrasyn.device.ledger import Entry
+from retrasyn.foreign import parse_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ def write_memory(memory: Memory) -> str:
 
 def read_memory(text: str) -> Memory:
     """Read what `write_memory` wrote; anything else raises KeyError, TypeError or ValueError."""
-    given: dict[str, Any] = json.loads(text)
+    given: dict[str, Any] = parse_json(text)
     return Memory(
         odometer=Odometer(**given["odometer"]),
         pinned=bytes.fromhex(given["pinned"]),

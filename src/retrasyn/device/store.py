@@ -15,6 +15,7 @@ from retrasyn.device.memory import Memory, read_memory, write_memory
 from retrasyn.device.volatile import Lost
 from retrasyn.device.witness import Witness, read_witness, write_witness
 from retrasyn.errors import LedgerError
+from retrasyn.looking import is_there
 from retrasyn.randomness.entropy import system_bytes
 
 _TABLE = """CREATE TABLE ledger (
@@ -49,7 +50,7 @@ class SQLiteStore:
         self.close()
         self._store = b""
         try:
-            if not self.path.exists():
+            if not is_there(self.path):
                 return Lost("missing")
             row = self._read_row()
             witness = read_witness(self.witness_path)

@@ -15,6 +15,7 @@ from retrasyn._version import __version__
 from retrasyn.errors import InputError, OutputError
 from retrasyn.experiments.cells import SECONDS, UTILITY, Cell, Store, Timing
 from retrasyn.experiments.sources import CITY, TITLES, DataSet
+from retrasyn.foreign import parse_json
 from retrasyn.replacing import replacing
 
 
@@ -72,7 +73,7 @@ class Folder:
     def _known(self) -> dict[str, dict[str, Any]]:
         path = self.path / "data.json"
         try:
-            known: dict[str, dict[str, Any]] = json.loads(path.read_text("utf-8"))
+            known: dict[str, dict[str, Any]] = parse_json(path.read_text("utf-8"))
         except FileNotFoundError:
             return {}
         except ValueError:

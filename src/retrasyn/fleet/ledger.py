@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from retrasyn.device.memory import Memory, read_memory
 from retrasyn.device.volatile import Lost
 from retrasyn.errors import LedgerError
 from retrasyn.fleet.texts import write_quickly
+from retrasyn.looking import is_there
 
 _TABLES = """
 CREATE TABLE server (url TEXT NOT NULL);
@@ -76,25 +77,30 @@ class FleetLedger:
     _manifests: dict[bytes, int] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        new = not self.path.exists()
         try:
-            if new:
+            if not is_there(self.path):
                 os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
             self._connection = sqlite3.connect(self.path, timeout=1.0, isolation_level=None)
-            for pragma in _PRAGMAS:
-                self._connection.execute(pragma)
-            if not self._connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-                self._connection.executescript(f"BEGIN; {_TABLES} COMMIT;")
-            self._manifests = {
-                text: id_ for id_, text in self._connection.execute("SELECT id, text FROM manifest")
-            }
-            newest = "SELECT number, manifest, max(t) FROM log GROUP BY number"
-            self._logged = {
-                number: (bytes(manifest), t)
-                for number, manifest, t in self._connection.execute(newest)
-            }
+            with ExitStack() as failing:
+                failing.callback(self._connection.close)
+                self._begin()
+                failing.pop_all()  # it did not fail
         except (sqlite3.Error, OSError) as fault:
             raise self._broken(fault) from None
+
+    def _begin(self) -> None:
+        """Make the tables of a new file; learn what stands in that of an old one."""
+        for pragma in _PRAGMAS:
+            self._connection.execute(pragma)
+        if not self._connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+            self._connection.executescript(f"BEGIN; {_TABLES} COMMIT;")
+        self._manifests = {
+            text: id_ for id_, text in self._connection.execute("SELECT id, text FROM manifest")
+        }
+        newest = "SELECT number, manifest, max(t) FROM log GROUP BY number"
+        self._logged = {
+            number: (bytes(manifest), t) for number, manifest, t in self._connection.execute(newest)
+        }
 
     def close(self) -> None:
         """Let the file go; what was staged and not committed is forgotten."""

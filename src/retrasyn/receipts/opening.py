@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 
 from retrasyn.errors import InputError
+from retrasyn.foreign import parse_json
 from retrasyn.privacy.receipt import FORMAT, Receipt
 
 _ADDED = {"holds": None}  # fields that receipts made before they were added do not have
@@ -24,10 +24,10 @@ def open_receipt(path: Path) -> Receipt:
 def load(path: Path) -> dict[str, Any]:
     """Read the JSON object in a file."""
     try:
-        values = json.loads(path.read_bytes(), parse_constant=_refuse_constant)
+        values = parse_json(path.read_bytes(), parse_constant=_refuse_constant)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise InputError(f"{path} is not a receipt: it is not JSON") from None
     if not isinstance(values, dict) or "format_version" not in values:
         raise InputError(

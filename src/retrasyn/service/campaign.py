@@ -13,6 +13,7 @@ from pathlib import Path
 from retrasyn.curator import Curator
 from retrasyn.engines.base import Engine
 from retrasyn.errors import InputError, SettingError
+from retrasyn.looking import is_there
 from retrasyn.messages import MICRO, Manifest, Round
 from retrasyn.service.durable import write_durably
 from retrasyn.service.promise import grid_of, manifest_of, plan_of
@@ -155,9 +156,9 @@ def _place(vault: Vault) -> Path:
 def _read(vault: Vault) -> CampaignSettings | None:
     """Return the settings of the campaign in a folder, if there is one."""
     path = _place(vault)
-    if not path.exists():
-        return None
     try:
+        if not is_there(path):
+            return None
         return CampaignSettings.model_validate_json(path.read_bytes())
     except (OSError, ValueError):
         raise InputError(

@@ -21,6 +21,7 @@ from retrasyn.data.reading_files import read, read_columns
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.data.writing_files import write
 from retrasyn.errors import InputError, OutputError
+from retrasyn.foreign import parse_json
 from retrasyn.messages import Release
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.receipts.files import describe, receipt_place
@@ -90,7 +91,7 @@ class Releases(Source):
         found = self._recent.get(t)
         if found is None:
             try:
-                found = json.loads(self._summary_place(t).read_bytes())
+                found = parse_json(self._summary_place(t).read_bytes())
             except (OSError, ValueError):
                 return None
             self._recent[t] = found  # readers in other threads may add and drop others meanwhile

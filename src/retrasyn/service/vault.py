@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from retrasyn.errors import InputError, MissingExtra, OutputError, SettingError
+from retrasyn.looking import is_there
 from retrasyn.service.durable import write_durably
 from retrasyn.wire.canonical import seal, signed_part
 
@@ -82,7 +83,7 @@ class Vault:
     def _secret(self, name: str, draw: Callable[[], str]) -> str:
         """Return the text of a secret file, drawing it the first time."""
         path = self.folder / name
-        if path.exists():
+        if is_there(path):
             return _read(path).strip()
         text = draw()
         write_durably(path, text.encode() + b"\n", private=True)

@@ -23,6 +23,8 @@ import numpy.typing as npt
 from retrasyn._version import __version__
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import CheckpointError
+from retrasyn.foreign import parse_json
+from retrasyn.looking import is_there
 from retrasyn.sealed import check_seal, damaged, load_arrays, save_arrays
 from retrasyn.simulation.replays import pack_replay, unpack_replay
 from retrasyn.simulation.simulation import Simulation
@@ -87,7 +89,7 @@ class Checkpoint:
     @property
     def exists(self) -> bool:
         """Whether the folder holds a state."""
-        return self._state.exists()
+        return is_there(self._state)
 
     @property
     def _state(self) -> Path:
@@ -142,7 +144,7 @@ class Checkpoint:
     def _header(self) -> dict[str, Any]:
         """Read what the state says about itself."""
         try:
-            header = json.loads(load_arrays(self._state)["header"].tobytes())
+            header = parse_json(load_arrays(self._state)["header"].tobytes())
             return {
                 "configuration": dict(header["configuration"]),
                 "secret": int(header["secret"]),

@@ -10,6 +10,10 @@ from typing import Any, NoReturn
 from retrasyn.errors import WireError
 
 MAX_TEXT = 8192
+MAX_OPENINGS = 128
+"""Brackets and braces that open, those within names too: a manifest has at most 68."""
+MAX_WHOLE = (1 << 53) - 1
+"""The largest whole number that every JSON reader keeps."""
 SIGNATURE_BYTES = 64
 _BEFORE, _BETWEEN, _AFTER = b'{"body":', b',"signature":"', b'"}'
 
@@ -24,21 +28,37 @@ def write_canonical(value: dict[str, Any]) -> bytes:
 
 
 def read_canonical(text: bytes, what: str) -> dict[str, Any]:
-    """Read an object from its one form, refusing any other."""
+    """Read an object from its one form, refusing any other.
+
+    What is refused does not depend on how deep or how long a number the interpreter can read.
+    """
     if len(text) > MAX_TEXT:
         raise WireError(f"{what} of {len(text)} bytes is longer than {MAX_TEXT}; it is not ours")
+    n_openings = text.count(b"[") + text.count(b"{")
+    if n_openings > MAX_OPENINGS:
+        raise WireError(
+            f"{what} opens {n_openings} brackets, more than {MAX_OPENINGS}; it is not ours"
+        )
     try:
-        value = json.loads(text.decode("ascii"), parse_float=_refuse, parse_constant=_refuse)
+        value = json.loads(
+            text.decode("ascii"), parse_int=_whole, parse_float=_refuse, parse_constant=_refuse
+        )
         same = isinstance(value, dict) and write_canonical(value) == text
-    except (ValueError, RecursionError):
+    except ValueError:
         same = False
     if not same:
         raise WireError(
             f"{what} is not canonical JSON; write one object with sorted keys, no spaces and whole "
-            "numbers only"
+            "numbers within 2^53 - 1 only"
         )
     fields: dict[str, Any] = value
     return fields
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > len(str(-MAX_WHOLE)) or abs(number := int(digits)) > MAX_WHOLE:
+        raise ValueError(digits)
+    return number
 
 
 def _refuse(text: str) -> NoReturn:

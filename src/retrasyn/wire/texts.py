@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from retrasyn.errors import WireError
 from retrasyn.messages import MICRO, Manifest, Round
-from retrasyn.wire.canonical import read_canonical, write_canonical
+from retrasyn.wire.canonical import MAX_WHOLE, read_canonical, write_canonical
 from retrasyn.wire.fields import (
     Field,
     check_manifest,
@@ -26,8 +26,6 @@ from retrasyn.wire.fields import (
 
 ID_BYTES = 8
 HASH_BYTES = 32
-MAX_WHOLE = (1 << 53) - 1
-"""The largest whole number that every JSON reader keeps."""
 MAX_EPSILON = 100 * MICRO
 _U32 = (1 << 32) - 1
 _INSTANT = whole(0, 1 << 40)

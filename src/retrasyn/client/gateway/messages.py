@@ -6,7 +6,6 @@ query or form parameters before, as OsmAnd does. No message here ever repeats wh
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from urllib.parse import parse_qs
 
 from retrasyn.device.tracker import Fix
 from retrasyn.errors import InputError
+from retrasyn.foreign import parse_json
 
 MAX_NAME = 200
 _LAST_SECOND = 1 << 31  # what is larger has milliseconds
@@ -108,8 +108,8 @@ def _traccar(given: Mapping[str, Any], now: int) -> Heard:
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
-        given = json.loads(body)
-    except (ValueError, RecursionError):
+        given = parse_json(body)
+    except ValueError:
         given = None
     if not isinstance(given, dict):
         raise InputError("the body is no JSON object")

@@ -20,6 +20,7 @@ from retrasyn.client.identity import open_folder, write_privately
 from retrasyn.client.loop import Loop, Told
 from retrasyn.client.owner import Agree, Owned
 from retrasyn.errors import LedgerError, RetraSynError
+from retrasyn.foreign import parse_json
 from retrasyn.wire.canonical import unseal
 from retrasyn.wire.texts import manifest_id
 
@@ -147,7 +148,7 @@ class Phones:
 
 def _name_in(folder: Path) -> str:
     try:
-        name = json.loads((folder / _FILE).read_bytes())["phone"]
+        name = parse_json((folder / _FILE).read_bytes())["phone"]
     except FileNotFoundError:
         return ""
     except (OSError, ValueError, KeyError, TypeError):

@@ -12,12 +12,14 @@ from typing import Any
 from retrasyn.data.formats.base import WGS84, refusal
 from retrasyn.data.formats.blocks import Unpacked, unpacked
 from retrasyn.errors import InputError
+from retrasyn.foreign import MAX_DEPTH, is_too_deep
 
 LONGEST_FEATURE = 256 << 20
 _BLOCK = 1 << 20
 _FEATURES = re.compile(r'"features"\s*:\s*\[')
 _CRS = re.compile(r'"crs"\s*:\s*(?=\{)')
 _BETWEEN = re.compile(r"[\s,\x1e]*")
+_TOO_DEEP = f"the JSON is nested more than {MAX_DEPTH} deep"
 _EPSG = re.compile(r"EPSG:[:0-9.]*?([0-9]+)$")
 
 
@@ -39,7 +41,7 @@ class Features:
         if collection is not None:
             header = _CRS.search(self._text, 0, collection.start())
             if header is not None:
-                self.crs = crs_of(self._json.raw_decode(self._text, header.end())[0])
+                self.crs = crs_of(self._header(header.end()))
             self._advance(collection.end())
         while self._skip_between():
             if collection is not None and self._text[self._at] == "]":
@@ -53,18 +55,36 @@ class Features:
         if collection is not None:
             raise refusal(self._path, self._line, "the file ends inside its list of features")
 
+    def _header(self, at: int) -> Any:
+        """Decode what stands before the features; it is whole, since they were seen."""
+        try:
+            return self._value(at)[0]
+        except ValueError as error:
+            raise refusal(self._path, self._line, _explain(error)) from None
+
     def _next(self) -> Any:
         """Decode the value at the front, reading on until it is whole."""
         while True:
             try:
-                value, end = self._json.raw_decode(self._text, self._at)
-            except (ValueError, RecursionError) as error:
-                if isinstance(error, RecursionError) or self._ended:
+                value, end = self._value(self._at)
+            except ValueError as error:
+                if self._ended:
                     raise refusal(self._path, self._line, _explain(error)) from None
                 self._fill()
                 continue
             self._advance(end)
             return value
+
+    def _value(self, at: int) -> tuple[Any, int]:
+        """Decode the value at a place, and say where it ends."""
+        try:
+            value, end = self._json.raw_decode(self._text, at)
+        except RecursionError:
+            raise refusal(self._path, self._line, _TOO_DEEP) from None
+        n_openings = self._text.count("[", at, end) + self._text.count("{", at, end)
+        if n_openings > MAX_DEPTH and is_too_deep(value):
+            raise refusal(self._path, self._line, _TOO_DEEP)
+        return value, end
 
     def _skip_between(self) -> bool:
         """Go to the next value; False at the end of the file."""
@@ -129,7 +149,5 @@ def _no_constant(name: str) -> float:
     return float("nan")
 
 
-def _explain(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "the JSON is nested too deeply"
+def _explain(error: ValueError) -> str:
     return f"the JSON is broken or cut off ({str(error)[:80]})"

@@ -14,6 +14,7 @@ from retrasyn.data.formats.base import WGS84, Fixes, Options
 from retrasyn.data.formats.parallel import files_of
 from retrasyn.data.formats.parquet import read_table
 from retrasyn.errors import InputError
+from retrasyn.foreign import parse_json
 
 
 def read_geoparquet(path: Path, options: Options) -> Iterator[Fixes]:
@@ -27,10 +28,10 @@ def describe_geometry(path: Path) -> tuple[str, str | None]:
     """Return the geometry column and its coordinate system, from the ``geo`` metadata."""
     try:
         metadata = (pa.parquet.read_schema(path).metadata or {}).get(b"geo")
-        geo = json.loads(metadata) if metadata is not None else None
+        geo = parse_json(metadata) if metadata is not None else None
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} cannot be read as parquet: {str(error)[:200]}") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise InputError(f"{path}: its geo metadata is not JSON; write the file again") from None
     if geo is None:
         raise InputError(f"{path} has no geo metadata; read it as parquet")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from retrasyn.errors import InputError
+from retrasyn.foreign import parse_json
 
 MOST = 64 << 20
 """Bytes of a file that goes to every page."""
@@ -17,10 +17,10 @@ def read_document(name: str, path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MOST:
             raise InputError(f"{name} {path} is larger than {MOST >> 20} MiB; simplify it")
-        found = json.loads(path.read_bytes(), parse_constant=_refuse)
+        found = parse_json(path.read_bytes(), parse_constant=_refuse)
     except OSError as error:
         raise InputError(f"{name} {path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InputError(f"{name} {path} is not JSON: {str(error)[:100]}") from None
     if not isinstance(found, dict):
         raise InputError(f"{name} {path} must hold a JSON object")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from retrasyn.errors import StoreError
+from retrasyn.looking import is_there
 from retrasyn.service.store.engine import Row
 
 _PRAGMAS = (
@@ -72,7 +73,7 @@ class SQLiteEngine:
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
-            if not self.path.exists():
+            if not is_there(self.path):
                 os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600))
             connection = sqlite3.connect(
                 self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False

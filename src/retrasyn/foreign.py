@@ -1,0 +1,54 @@
+"""JSON that others wrote: read with a bound on its nesting that is ours, not the interpreter's.
+
+How deep a text can be read, written again or shown in a message differs between versions of Python.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+MAX_DEPTH = 64
+"""Objects and lists within each other. A map of many polygons needs nine."""
+
+
+def parse_json(text: str | bytes, **hooks: Any) -> Any:
+    """Read a JSON text; one that is nested too deeply is a ValueError, as any other fault is.
+
+    >>> parse_json('{"t": [1, 2]}')
+    {'t': [1, 2]}
+    """
+    try:
+        value = json.loads(text, **hooks)
+    except RecursionError:
+        raise _too_deep() from None
+    if isinstance(text, str):
+        n_openings = text.count("[") + text.count("{")
+    else:
+        n_openings = text.count(b"[") + text.count(b"{")
+    if n_openings > MAX_DEPTH and is_too_deep(value):  # with fewer there is no need to look
+        raise _too_deep()
+    return value
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether a value is nested too deeply; looks at one level after the other.
+
+    >>> is_too_deep([[[]]])
+    False
+    """
+    level: list[Any] = [[value]]
+    for _ in range(MAX_DEPTH + 1):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, list | dict)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _too_deep() -> ValueError:
+    return ValueError(f"nested more than {MAX_DEPTH} deep")
