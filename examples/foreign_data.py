@@ -27,7 +27,7 @@ def write_theirs(real: Trajectories, path: Path) -> None:
     """Stand in for the other program: every real place blurred by itself, from step 3 on."""
     late, blur = real.t > 2, np.random.default_rng(3).laplace(0, 0.7, (2, real.n_points))  # noqa: PLR2004
     x, y = np.clip(np.stack([real.x, real.y]) + blur, 0, 10)[:, late]
-    times = np.datetime64(CLOCK.epoch[:19]) + 300 * real.t[late] + 120  # two minutes into a step
+    times = np.datetime64(CLOCK.epoch[:19], "s") + (300 * real.t[late] + 120).astype("m8[s]")
     rows = zip(real.traj_id[late], np.datetime_as_string(times), y, x, strict=True)
     lines = ["uid,datetime,lat,lng", *(",".join(map(str, row)) for row in rows)]
     path.write_text("\n".join(lines) + "\n")
