@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import components
 import retrasyn
 
 ROOT = Path(__file__).parents[1]
@@ -105,13 +106,13 @@ def test_the_unit_that_operations_shows_is_the_file():
     assert f"(../{UNIT.relative_to(ROOT)})" in operations
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_systemd_finds_no_fault_in_the_unit(tmp_path):
+    analyze = components.need("systemd-analyze", package="systemd")
     unit = tmp_path / UNIT.name
     unit.write_text(UNIT.read_text().replace("/opt/retrasyn/bin/retrasyn", "/bin/true"))
 
     done = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False
+        [analyze, "verify", "--man=no", unit], capture_output=True, text=True, check=False
     )
 
     assert (done.returncode, done.stderr) == (0, "")
