@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines.namespaces import namespace
 
 import postgres
 from components import need
 from fresh import build_wheel, copy_repository, make_environment
+from namespaces import namespace
 from page_files import make_files
 from pages import ENVIRONMENT, GUIDES, Reader, blocks_of, name_of
 
