@@ -15,14 +15,13 @@ from retrasyn.errors import OutputError
 def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
     """Give a temporary file that becomes `path` when the block ends well, and vanishes if not.
 
-    A private file is for its owner's eyes only. A link stays: the file it leads to is replaced. A
-    device, a pipe or a folder is never replaced.
+    A private file is for its owner's eyes only. A link is replaced, not followed: somebody else may
+    have put it there. A device, a pipe or a folder is never replaced.
     """
-    place = Path(os.path.realpath(path))
     try:
-        if place.exists() and not place.is_file():
+        if path.exists() and not path.is_file():
             raise OutputError(f"{path} cannot be written: it is no file; name another")
-        handle, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from None
     os.close(handle)
@@ -33,7 +32,7 @@ def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
             umask = os.umask(0)
             os.umask(umask)
             temporary.chmod(0o666 & ~umask)
-        temporary.replace(place)
+        temporary.replace(path)
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None
     finally:

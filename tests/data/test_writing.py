@@ -225,7 +225,7 @@ def test_a_file_in_a_missing_folder_is_refused(tmp_path):
         pytest.fail("there is nowhere to write to")
 
 
-def test_a_link_stays_and_the_file_it_leads_to_is_replaced(tmp_path):
+def test_a_link_is_replaced_and_the_file_it_leads_to_stays(tmp_path):
     goal, link = tmp_path / "goal.txt", tmp_path / "link.txt"
     goal.write_text("old")
     link.symlink_to(goal)
@@ -233,8 +233,8 @@ def test_a_link_stays_and_the_file_it_leads_to_is_replaced(tmp_path):
     with replacing(link) as temporary:
         temporary.write_text("new")
 
-    assert link.is_symlink()
-    assert goal.read_text() == "new"
+    assert link.read_text() == "new"
+    assert goal.read_text() == "old"
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "link to a pipe"])
