@@ -177,7 +177,7 @@ def test_the_copy_button_takes_the_command_without_its_prompt(address: str, brow
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
     page.goto(f"{address}quickstart.html", wait_until="networkidle")
-    block = page.locator(".highlight", has_text="retrasyn demo")
+    block = page.locator(".highlight", has_text="retrasyn demo --out")
     block.hover()
     block.locator("button").click()
     page.wait_for_function("navigator.clipboard.readText().then((text) => text !== '')")

@@ -260,14 +260,23 @@ def test_a_device_the_server_forgot_is_told_to_leave_and_enrol_again(served, fol
     assert left.out.splitlines()[0] == "the curator did not know it any more"
 
 
+def run_until_reported(*arguments):
+    """Take part for six rounds at a time: a device that tells its age has few slots."""
+    said = ""
+    while "reported, accepted" not in said:
+        assert said.count("\n") < 60, said
+        ran = run_process("device", "run", "--rounds", "6", *arguments)
+        assert ran.returncode == 0, ran.stderr
+        said += ran.stdout
+    return said
+
+
 def test_a_service_and_a_device_work_by_the_documented_commands(tmp_path):
     mine = ("--folder", tmp_path / "mine")
     with service(tmp_path / "service", period=1, window=1) as live:
         assert run_process("device", "enrol", live.link, "--yes", *mine).returncode == 0
-        ran = run_process("device", "run", "--at", "2.5,7.1", "--rounds", "6", *mine)
-        assert ran.returncode == 0, ran.stderr
-        reported = [line for line in ran.stdout.splitlines() if "reported, accepted" in line]
-        assert reported
+        said = run_until_reported("--at", "2.5,7.1", *mine)
+        reported = [line for line in said.splitlines() if "reported, accepted" in line]
         t = int(reported[0].split()[1].rstrip(":"))
         summary = json.loads(live.release(t).with_suffix(".summary.json").read_text())
         assert summary["n_reports"] == 1
@@ -286,7 +295,5 @@ def test_a_restart_with_other_privacy_settings_is_refused_until_the_owner_agrees
         agreed = run("device", "accept", "--yes", *mine)
         assert agreed.code == 0, agreed.err
         assert "2-differentially private" in agreed.out
-        ran = run("device", "run", "--at", "2,7", "--rounds", "6", *mine)
-        assert ran.code == 0, ran.err
-        assert "quarantine (the campaign changed)" in ran.out.splitlines()[0]
-        assert "reported, accepted" in ran.out
+        said = run_until_reported("--at", "2,7", *mine)
+        assert "quarantine (the campaign changed)" in said.splitlines()[0]
