@@ -12,9 +12,9 @@ INSTALL = $(BIN)/python -m pip install --quiet --constraint constraints.txt \
 	$$($(PYTHON) viewer/making.py requires) --editable
 # The live map. RETRASYN_NO_VIEWER=1 leaves it out, for those without a network.
 VIEWER := $(BIN)/python viewer/making.py
-# Three modules of tests at a time, on two processors: many a test waits for a clock or a process.
+# Four modules of tests at a time, on two processors: many a test waits for a clock or a process.
 # What could not run is listed at the end, with what to type.
-PYTEST := $(BIN)/pytest -m "not long" -rs --numprocesses 3 --dist loadscope --no-loadscope-reorder
+PYTEST := $(BIN)/pytest -m "not long" -rs --numprocesses 4 --dist loadscope --no-loadscope-reorder
 # Run once more with every index of the kernels checked: compiled, a wrong one goes unseen.
 KERNEL_TESTS := tests/contracts tests/metrics tests/mobility tests/oracles tests/report/test_content.py \
 	tests/simulation tests/synthesis
