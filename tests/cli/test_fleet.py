@@ -107,11 +107,16 @@ def test_the_live_demo_runs_a_service_and_a_fleet_and_leaves_nothing_behind(tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
-def test_whatever_stops_the_live_demo_stops_its_service_and_its_fleet(number, tmp_path):
+@pytest.mark.parametrize(
+    ("number", "before"),
+    [(signal.SIGINT, ()), (signal.SIGTERM, ("env", "--ignore-signal=INT"))],
+    ids=["Ctrl-C", "SIGTERM in the background of a script"],
+)
+def test_whatever_stops_the_live_demo_stops_its_service_and_its_fleet(number, before, tmp_path):
     folder = tmp_path / "demo"
+    words = ("demo-live", "--port", "0", "--devices", "20", "--folder", str(folder))
     process = subprocess.Popen(
-        [*COMMAND, "demo-live", "--port", "0", "--devices", "20", "--folder", str(folder)],
+        [*before, *COMMAND, *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -125,6 +130,7 @@ def test_whatever_stops_the_live_demo_stops_its_service_and_its_fleet(number, tm
     said, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "stopping both" in said
+    assert "ledgers" in said, "the fleet was ended, not killed"
     assert "Traceback" not in errors
     with socket.socket() as caller:
         port = int((folder / "service" / "address").read_text().rpartition(":")[2])

@@ -37,7 +37,9 @@ def demo_live(
     from retrasyn.data.moving_objects.road_lines import write_roads
     from retrasyn.simulation.city import city_roads
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the two below must end as well
+    # The two below must end as well, also where a script's background ignores Ctrl-C: they inherit.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
     with ExitStack() as stack:
         place = Path(folder or stack.enter_context(tempfile.TemporaryDirectory()))
         try:
