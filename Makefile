@@ -21,7 +21,7 @@ KERNEL_TESTS := tests/contracts tests/metrics tests/mobility tests/oracles tests
 
 # What the guarantee rests on: every branch is tested.
 TRUSTED := tests/audit tests/contracts tests/device tests/oracles tests/privacy tests/randomness tests/receipts \
-	tests/simulation tests/wire tests/test_curator.py tests/test_foreign.py tests/test_looking.py
+	tests/simulation tests/wire tests/test_curator.py tests/test_bounded_json.py tests/test_files.py
 
 .DELETE_ON_ERROR: # an environment that was half made is made anew
 .PHONY: demo demo-live test test-long cover bench lint docs reference setup viewer clean

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from retrasyn.device import Answer, Instant, MemoryStore, Reporter, SQLiteStore, Tracker
-from retrasyn.device.volatile import Store
+from retrasyn.device.memory import LedgerStore
 from retrasyn.messages import MICRO, Manifest, Round
-from retrasyn.randomness.entropy import system_bytes
+from retrasyn.randomness.words import system_bytes
 from retrasyn.wire import encode_manifest, encode_round, manifest_id, round_hash
 from retrasyn.wire.canonical import seal
 from workloads import Line
@@ -50,7 +50,7 @@ MANIFEST = Manifest(
 )
 
 
-def milliseconds(store: Store, n_reports: int) -> list[float]:
+def milliseconds(store: LedgerStore, n_reports: int) -> list[float]:
     """Return how long each of many reports took, signature check left out."""
     text = encode_manifest(MANIFEST)
     name, previous = manifest_id(text), round_hash(text)

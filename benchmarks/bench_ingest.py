@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench_device import EPOCH, MANIFEST
-from retrasyn.service.gate import Gate
-from retrasyn.service.ingest import Ingest
+from retrasyn.service.admission.gate import Admission
 from retrasyn.service.store import RoundRow, open_store
+from retrasyn.service.write_queue import WriteQueue
 from retrasyn.wire import encode_manifest, manifest_id
 from retrasyn.wire.batches import join_frames
 from retrasyn.wire.frames import tag_of
@@ -35,8 +35,8 @@ HEAD = struct.Struct("<BBHII8s16s")
 DEVICES = [(os.urandom(16), os.urandom(32)) for _ in range(N)]
 
 
-def gate_for(t: int) -> Gate:
-    gate = Gate(MANIFEST, ID)
+def gate_for(t: int) -> Admission:
+    gate = Admission(MANIFEST, ID)
     for key, (device, secret) in enumerate(DEVICES):
         gate.add_device(key, device, secret)
     gate.open_round(row(t))
@@ -84,11 +84,11 @@ def judging(frames: list[bytes]) -> tuple[float, float]:
     return statistics.median(judged), statistics.median(hashed)
 
 
-async def in_batches(gate: Gate, folder: Path, frames: list[bytes]) -> float:
+async def in_batches(gate: Admission, folder: Path, frames: list[bytes]) -> float:
     """Return the reports that are durable in a second, in batches from a few senders."""
     store, place = open_store(folder / "batches"), asyncio.Semaphore(8)
     store.enter(ID)
-    ingest = Ingest(gate, store, clock=lambda: EPOCH + 1.0)
+    ingest = WriteQueue(gate, store, clock=lambda: EPOCH + 1.0)
 
     async def send(body: bytes) -> None:
         async with place:
@@ -103,11 +103,11 @@ async def in_batches(gate: Gate, folder: Path, frames: list[bytes]) -> float:
     return len(frames) / taken
 
 
-async def one_by_one(gate: Gate, folder: Path, frames: list[bytes]) -> tuple[float, float]:
+async def one_by_one(gate: Admission, folder: Path, frames: list[bytes]) -> tuple[float, float]:
     """Return the reports that are durable in a second, and the 99th percentile of one in ms."""
     store, place = open_store(folder / "singles"), asyncio.Semaphore(AT_ONCE)
     store.enter(ID)
-    ingest, taken = Ingest(gate, store, clock=lambda: EPOCH + 1.0), []
+    ingest, taken = WriteQueue(gate, store, clock=lambda: EPOCH + 1.0), []
 
     async def send(frame: bytes) -> None:
         async with place:

@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 
 from retrasyn.data import Trajectories, write
 from retrasyn.data.reading_files import read_columns
-from retrasyn.service.viewing.flows import Placed, count_flows
-from retrasyn.service.viewing.frames import encode_frame
-from retrasyn.service.viewing.source import Points
+from retrasyn.service.viewing.frames import Placed, count_flows, encode_frame
+from retrasyn.service.viewing.source import TimestampPoints
 from retrasyn.simulation.city import CITY_BOX
 from retrasyn.space import Grid
 from workloads import Line, best
@@ -31,7 +30,7 @@ def lines() -> Iterator[Line]:
 
         def ours() -> None:
             before, after = (
-                Placed.on(grid, Points(*read_columns(file, _COLUMNS))) for file in files
+                Placed.on(grid, TimestampPoints(*read_columns(file, _COLUMNS))) for file in files
             )
             summary = {"t": 1, "n_born": 0, "n_ended": 0, "n_reports": 0}
             flows = count_flows(before, after, grid.side)

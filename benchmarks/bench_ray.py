@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from retrasyn import Box, Curator, Grid, Roster
-from retrasyn.engines.local import LocalEngine
+from retrasyn.engines.base import LocalEngine
 from retrasyn.messages import Aggregate, Grant
 from retrasyn.oracles.choice import n_answers, oracle_for
 from workloads import Line

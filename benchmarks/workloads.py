@@ -14,11 +14,11 @@ import numpy as np
 from retrasyn.data import write
 from retrasyn.data.moving_objects.city_network import city_network
 from retrasyn.data.moving_objects.generate import generate
+from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
-from retrasyn.reading import SAFE
 from retrasyn.simulation.city import CITY_BOX, demo_city
 from retrasyn.space import Box, Grid, StateSpace
-from retrasyn.synthesis.lifecycle import EnterQuit, LifecycleMemory, Plan
+from retrasyn.synthesis.lifecycle import CompetingPlan, EnterQuit, LifecycleMemory
 from retrasyn.synthesis.sharded import ShardedStreams
 from retrasyn.synthesis.synthesizer import Synthesizer
 
@@ -78,7 +78,7 @@ class Population:
         self.start = {"ids": ids, "cells": cells, "entered": entered}
         self.t = 1
 
-    def plan(self, target: int) -> Plan:
+    def plan(self, target: int) -> CompetingPlan:
         """Return the plan of a step that ends with `target` streams."""
         return EnterQuit().plan(
             self.model,

@@ -13,7 +13,7 @@ from retrasyn import METHODS, SAFE, Trajectories
 from retrasyn.messages import MICRO
 from retrasyn.methods import Method
 from retrasyn.simulation.plan import Plan
-from retrasyn.simulation.recording import Recording
+from retrasyn.simulation.population import Recording
 from retrasyn.simulation.run import set_up
 from retrasyn.sinks.collected import Collected
 from retrasyn.synthesis.lifecycle import QuitByLength

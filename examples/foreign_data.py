@@ -14,9 +14,9 @@ import numpy as np
 
 import retrasyn
 from retrasyn import Trajectories
-from retrasyn.data.clock import Clock
 from retrasyn.data.discretise import discretise
 from retrasyn.data.formats import read_fixes
+from retrasyn.data.metadata import Clock
 from retrasyn.metrics import METRICS
 
 GRID = retrasyn.Grid(retrasyn.Box(0, 0, 10, 10), side=6)

@@ -11,7 +11,7 @@ import numpy as np
 
 import retrasyn
 from retrasyn import Trajectories
-from retrasyn.data.clock import Clock
+from retrasyn.data.metadata import Clock
 
 CLOCK = Clock("2026-05-04T06:00:00+02:00", period=300)
 METRES = 1_000  # of one unit of the invented city

@@ -11,9 +11,8 @@ from typing import Any
 
 from campaigns import DEVICE, DEVICE_KEY, EPOCH, Campaign, manifest_of, sign, verify
 from retrasyn.device import Answer, Instant, Reporter, Tracker
-from retrasyn.device.memory import Memory, read_memory, write_memory
-from retrasyn.device.volatile import Lost
-from retrasyn.device.witness import Witness
+from retrasyn.device.memory import DeviceMemory, Lost, read_memory, write_memory
+from retrasyn.device.store import Witness
 from retrasyn.messages import MICRO, Manifest
 from retrasyn.wire import decode_report, encode_round
 from retrasyn.wire.frames import question_of
@@ -51,7 +50,7 @@ class DiskStore:
     name: bytes = b""
     counter: int = 0
 
-    def load(self) -> Memory | Lost:
+    def load(self) -> DeviceMemory | Lost:
         self.name = b""
         if self.disk.row is None:
             return Lost("missing")
@@ -66,7 +65,7 @@ class DiskStore:
         self.disk.witness = Witness(name, counter)
         return memory
 
-    def save(self, memory: Memory) -> None:
+    def save(self, memory: DeviceMemory) -> None:
         self.disk.step()
         if not self.name:
             self.name, self.counter = self.disk.names.randbytes(16), 0

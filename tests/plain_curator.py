@@ -15,10 +15,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from campaigns import EVERYBODY, manifest_of
 from retrasyn.device import Instant
-from retrasyn.device.reactions import HTTP_STATUS
+from retrasyn.device.reporter import HTTP_STATUS
 from retrasyn.errors import WireError
 from retrasyn.messages import Ack, Manifest, Round
-from retrasyn.randomness.entropy import system_bytes
+from retrasyn.randomness.words import system_bytes
 from retrasyn.wire import (
     decode_heartbeat,
     decode_report,
@@ -31,7 +31,7 @@ from retrasyn.wire import (
 )
 from retrasyn.wire.batches import split_frames, write_statuses
 from retrasyn.wire.canonical import seal, signed_part
-from retrasyn.wire.heartbeats import is_heartbeat
+from retrasyn.wire.frames import is_heartbeat
 
 
 @dataclass

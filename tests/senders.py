@@ -8,7 +8,7 @@ from typing import Any
 
 from campaigns import Campaign, manifest_of
 from retrasyn.messages import MOVING, Heartbeat, Question, Report
-from retrasyn.service.gate import Gate
+from retrasyn.service.admission.gate import Admission
 from retrasyn.service.store import RoundRow
 from retrasyn.wire import encode_heartbeat, encode_report
 from retrasyn.wire.frames import body_bytes, n_answers, question_code, question_of
@@ -37,7 +37,7 @@ class Senders:
 
     def gate(self, *rounds, **changes):
         """Return a gate that knows everybody and has opened some rounds."""
-        gate = Gate(self.manifest, self.campaign.id)
+        gate = Admission(self.manifest, self.campaign.id)
         for key in range(self.n):
             gate.add_device(key, self.device(key), self.secret(key))
         for t in rounds:

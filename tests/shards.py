@@ -1,6 +1,6 @@
 """Synthetic streams dealt to shards in this process."""
 
-from retrasyn.engines.local import LocalEngine
+from retrasyn.engines.base import LocalEngine
 from retrasyn.synthesis.sharded import ShardedStreams
 
 

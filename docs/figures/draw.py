@@ -15,8 +15,8 @@ from retrasyn.metrics.density import density_errors
 from retrasyn.metrics.pair import Pair
 from retrasyn.mobility.bank import STAY
 from retrasyn.oracles.oue import OUE
-from retrasyn.simulation.live import Live
 from retrasyn.simulation.plan import Plan
+from retrasyn.simulation.stream import Live
 
 HERE = Path(__file__).parent
 GRID = retrasyn.Grid((0, 0, 10, 10), 6)

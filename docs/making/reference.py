@@ -19,8 +19,7 @@ import typer
 
 import retrasyn
 from retrasyn.cli import app
-from retrasyn.service.config_text import config_text
-from retrasyn.service.settings import Settings
+from retrasyn.service.settings import Settings, config_text
 
 DOCS = Path(__file__).parents[1]
 NOTE = "<!-- Written by `make reference` from the code; change the code, not this page. -->\n"

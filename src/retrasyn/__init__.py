@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from retrasyn.data.trajectories import Trajectories as Trajectories
     from retrasyn.data.writing_files import write as write
     from retrasyn.errors import RetraSynError as RetraSynError
+    from retrasyn.interpretation import AUTHORS as AUTHORS
+    from retrasyn.interpretation import SAFE as SAFE
+    from retrasyn.interpretation import Interpretation as Interpretation
     from retrasyn.messages import Release as Release
     from retrasyn.messages import Roster as Roster
     from retrasyn.methods import METHODS as METHODS
     from retrasyn.metrics.suite import Scores as Scores
     from retrasyn.metrics.suite import evaluate as evaluate
-    from retrasyn.reading import AUTHORS as AUTHORS
-    from retrasyn.reading import SAFE as SAFE
-    from retrasyn.reading import Reading as Reading
     from retrasyn.simulation.city import demo_city as demo_city
     from retrasyn.simulation.run import synthesize as synthesize
     from retrasyn.space.grid import Box as Box
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
     from retrasyn.space.states import StateSpace as StateSpace
 
 _HOMES = {
-    "AUTHORS": "retrasyn.reading",
+    "AUTHORS": "retrasyn.interpretation",
     "Box": "retrasyn.space.grid",
     "Curator": "retrasyn.curator",
     "Grid": "retrasyn.space.grid",
     "METHODS": "retrasyn.methods",
-    "Reading": "retrasyn.reading",
+    "Reading": "retrasyn.interpretation",
     "Release": "retrasyn.messages",
     "RetraSynError": "retrasyn.errors",
     "RoadNetwork": "retrasyn.data.moving_objects.network",
     "Roster": "retrasyn.messages",
-    "SAFE": "retrasyn.reading",
+    "SAFE": "retrasyn.interpretation",
     "Scores": "retrasyn.metrics.suite",
     "StateSpace": "retrasyn.space.states",
     "Trajectories": "retrasyn.data.trajectories",

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from retrasyn.engines.base import Engine
 from retrasyn.errors import SettingError
-from retrasyn.mechanisms.base import Dialogue, Memory, View, drive
+from retrasyn.interpretation import SAFE, Interpretation
+from retrasyn.mechanisms.base import Dialogue, ReleasedMemory, View, drive
 from retrasyn.messages import (
     MICRO,
     Aggregate,
@@ -27,15 +28,13 @@ from retrasyn.messages import (
     Roster,
 )
 from retrasyn.methods import DEFAULT_METHOD, Method, check_oracle, find_method
-from retrasyn.mobility.model import MobilityModel, masses
-from retrasyn.mobility.uncertainty import standard_errors
+from retrasyn.mobility.model import MobilityModel, masses, standard_errors
 from retrasyn.oracles.choice import OracleWish, choose_oracle, n_answers, oracle_for
 from retrasyn.privacy.division import Ledger, NoPrivacy
 from retrasyn.privacy.ledger import UserLedger
-from retrasyn.reading import SAFE, Reading
 from retrasyn.space import Grid, StateSpace
-from retrasyn.synthesis.holding import MakeSink
-from retrasyn.synthesis.lifecycle import LifecycleMemory, Scene
+from retrasyn.synthesis.lifecycle import LifecycleMemory, SynthesisContext
+from retrasyn.synthesis.shard_base import MakeSink
 from retrasyn.synthesis.sharded import ShardedStreams
 from retrasyn.synthesis.synthesizer import Synthesizer
 
@@ -85,7 +84,7 @@ class CuratorState:
         default_factory=lambda: deque(maxlen=MAX_ROUNDS)
     )
     errors: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))  # see mean_errors
-    memory: Any = field(default_factory=Memory)
+    memory: Any = field(default_factory=ReleasedMemory)
     lifecycle: LifecycleMemory = field(default_factory=LifecycleMemory)
 
     @property
@@ -177,7 +176,7 @@ class Curator:
         epsilon: float = 1.0,
         window: int = 20,
         seed: int = 0,
-        reading: Reading = SAFE,
+        reading: Interpretation = SAFE,
         length_scale: float | None = None,
         oracle: OracleWish = "oue",
         n_threads: int | None = None,
@@ -366,7 +365,7 @@ class Curator:
         """Turn what was released into the global mobility model (Eq. 6)."""
         return MobilityModel.from_frequencies(outcome.released, self.states)
 
-    def _scene(self, outcome: Outcome, flags: Flags | None) -> Scene:
+    def _scene(self, outcome: Outcome, flags: Flags | None) -> SynthesisContext:
         """Gather what a lifecycle may look at besides the model."""
         mass = None
         if outcome.released is not None:
@@ -374,7 +373,7 @@ class Curator:
             mass[self.states.move_index >= 0] = outcome.released[: self.states.n_moves]
             whole = mass.sum()
             mass = mass / whole if whole > 0 else None
-        return Scene(
+        return SynthesisContext(
             cell_counts=self.state.streams.counts,
             mass=mass,
             hazard=outcome.hazard,

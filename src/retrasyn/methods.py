@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from retrasyn.errors import SettingError
+from retrasyn.interpretation import Interpretation
 from retrasyn.mechanisms.base import Mechanism
 from retrasyn.mechanisms.filtered import Filtered
 from retrasyn.mechanisms.one_ask import OneAsk
@@ -14,9 +15,8 @@ from retrasyn.mechanisms.portions import Adaptive, Everything, Sample, Uniform
 from retrasyn.mechanisms.probe_publish import ProbeThenPublish
 from retrasyn.mechanisms.schedules import Absorption, Distribution
 from retrasyn.mobility.updating import replace_all, select_significant
-from retrasyn.privacy.division import Budget, Division, NoPrivacy, Population
+from retrasyn.privacy.division import BudgetDivision, Division, NoPrivacy, UserDivision
 from retrasyn.privacy.selection import OwnSlot, PhaseSlots
-from retrasyn.reading import Reading
 from retrasyn.synthesis.lifecycle import (
     EnterQuit,
     Immortal,
@@ -58,7 +58,7 @@ def _steered_rows() -> Iterable[Method]:
     ours = Method(
         "steered",
         "our method: phase slots, filters, shrinkage, steering",
-        Population(PhaseSlots(age_share=0.1)),
+        UserDivision(PhaseSlots(age_share=0.1)),
         Filtered(ages=True),
         lifecycle=QuitByAge(),
         steers=True,
@@ -71,7 +71,7 @@ def _steered_rows() -> Iterable[Method]:
         ours,
         name="steered-flags",
         summary="steered, with starting and stopping treated as public",
-        division=Population(PhaseSlots(stopping_any_time=True)),
+        division=UserDivision(PhaseSlots(stopping_any_time=True)),
         mechanism=Filtered(presence="flags", ages=False),
         lifecycle=QuitAsSeen(),
         presence="flags",
@@ -80,7 +80,7 @@ def _steered_rows() -> Iterable[Method]:
         ours,
         name="steered-length",
         summary="steered without age reports: streams quit by their length",
-        division=Population(PhaseSlots()),
+        division=UserDivision(PhaseSlots()),
         mechanism=Filtered(ages=False),
         lifecycle=QuitByLength(),
     )
@@ -88,7 +88,7 @@ def _steered_rows() -> Iterable[Method]:
         ours,
         name="steered-hidden",
         summary="steered without knowing who is present: the absent report null",
-        division=Population(PhaseSlots(presence_share=0.2)),
+        division=UserDivision(PhaseSlots(presence_share=0.2)),
         mechanism=Filtered(presence="hidden", ages=False),
         lifecycle=QuitByLength(),
         presence="hidden",
@@ -102,7 +102,7 @@ def _rows() -> Iterable[Method]:
     sample = OneAsk(Sample(), select_significant)
     everything = OneAsk(Everything(), select_significant)
     update_all = OneAsk(Adaptive(), replace_all)
-    users, budget = Population(), Budget()
+    users, budget = UserDivision(), BudgetDivision()
     yield Method("retrasyn-p", "the paper's method, dividing the users", users, adaptive)
     yield Method("retrasyn-b", "the paper's method, dividing epsilon", budget, adaptive)
     yield Method("uniform-p", "the same share of the available users each time", users, uniform)
@@ -110,7 +110,7 @@ def _rows() -> Iterable[Method]:
     yield Method("sample-p", "everybody once per window, nobody between", users, sample)
     yield Method("sample-b", "all of epsilon once per window, nothing between", budget, sample)
     yield Method(
-        "random-p", "everybody at a slot drawn on entering", Population(OwnSlot()), everything
+        "random-p", "everybody at a slot drawn on entering", UserDivision(OwnSlot()), everything
     )
     yield Method("allupdate-p", "retrasyn-p without selecting what to update", users, update_all)
     yield Method("allupdate-b", "retrasyn-b without selecting what to update", budget, update_all)
@@ -133,10 +133,10 @@ def _baseline_rows() -> Iterable[Method]:
     """LDP-IDS as the paper runs it, then with the paper's lifecycle, then with our synthesiser."""
     halving, absorbing = ProbeThenPublish(Distribution()), ProbeThenPublish(Absorption())
     plain = [
-        Method("lbd", "LDP-IDS, halving what is left of epsilon", Budget(), halving),
-        Method("lba", "LDP-IDS, absorbing skipped parts of epsilon", Budget(), absorbing),
-        Method("lpd", "LDP-IDS, halving what is left of the users", Population(), halving),
-        Method("lpa", "LDP-IDS, absorbing skipped parts of the users", Population(), absorbing),
+        Method("lbd", "LDP-IDS, halving what is left of epsilon", BudgetDivision(), halving),
+        Method("lba", "LDP-IDS, absorbing skipped parts of epsilon", BudgetDivision(), absorbing),
+        Method("lpd", "LDP-IDS, halving what is left of the users", UserDivision(), halving),
+        Method("lpa", "LDP-IDS, absorbing skipped parts of the users", UserDivision(), absorbing),
     ]
     for row in plain:
         yield dataclasses.replace(row, lifecycle=Immortal(wanders=True))
@@ -185,11 +185,11 @@ def find_method(name: str) -> Method:
 
 
 def configure(
-    method: Method, reading: Reading, settings: Mapping[str, str]
-) -> tuple[Method, Reading]:
+    method: Method, reading: Interpretation, settings: Mapping[str, str]
+) -> tuple[Method, Interpretation]:
     """Apply settings by name to the parts of a method or to the reading.
 
-    >>> from retrasyn.reading import SAFE
+    >>> from retrasyn.interpretation import SAFE
     >>> row, reading = configure(find_method("retrasyn-p"), SAFE, {"kappa": "7"})
     >>> row.mechanism.portion.lookback
     7
@@ -247,7 +247,7 @@ def _with_part(method: Method, old: Any, new: Any) -> Method:
     return dataclasses.replace(method, division=division)
 
 
-def _questions(method: Method, reading: Reading) -> list[str]:
+def _questions(method: Method, reading: Interpretation) -> list[str]:
     """Return the questions of a reading that matter to a method."""
     if method.of_paper:
         return _fields(reading)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from retrasyn.audit.bounds import chance_bounds, epsilon_lower_bound
+from retrasyn.audit.checks import chance_bounds, epsilon_lower_bound
 
 
 @given(st.integers(1, 200), st.data(), st.sampled_from([1e-6, 1e-3, 0.05]))

@@ -16,7 +16,7 @@ from retrasyn.audit.checks import (
     group_estimates,
 )
 from retrasyn.audit.oracle import audit_oracle
-from retrasyn.audit.subject import Devices, Simulated, Subject
+from retrasyn.audit.subject import DevicePath, Simulated, Subject
 from retrasyn.errors import SettingError
 from retrasyn.oracles import single
 from retrasyn.oracles.threshold import hash_range, lie_threshold
@@ -146,7 +146,7 @@ def test_events_that_cannot_happen_are_told_when_they_do():
         name="grr",
         epsilon=MILLION,
         n_answers=5,
-        path=Devices(report=lambda *_, **__: b"\x09"),
+        path=DevicePath(report=lambda *_, **__: b"\x09"),
     )
     events = grr.events(grr.sample(0, 7, lambda n: None))
     finding = check_marginals([(events.sum(axis=0), grr.chances(0), 7)])

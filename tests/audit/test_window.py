@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from retrasyn.audit.attacks import ATTACKS, FIRST_AT
-from retrasyn.audit.game import Game, manifest_of
+from retrasyn.audit.game import ATTACKS, FIRST_AT, Game, manifest_of
 from retrasyn.audit.window import audit_window
 from retrasyn.device import ledger, rules
 from retrasyn.errors import SettingError

@@ -24,7 +24,7 @@ from cli.running import (
 from namespaces import run_in_namespace
 from retrasyn import demo_city, errors, write
 from retrasyn.cli import app, pages
-from retrasyn.cli.first_steps import STEPS
+from retrasyn.cli.pages import STEPS
 
 
 def leaves(command, words=()):

@@ -24,9 +24,9 @@ from retrasyn.cli import installation, pages
 from retrasyn.client import owner
 from retrasyn.data import reading_files, validation
 from retrasyn.data.trajectories import Trajectories
-from retrasyn.receipts import verification
+from retrasyn.receipts import verify
 from retrasyn.simulation import city as cities
-from retrasyn.simulation import live
+from retrasyn.simulation import stream
 
 
 @pytest.fixture
@@ -173,12 +173,12 @@ def interrupted(*_, **__):
     ("arguments", "place", "name"),
     [
         ((*SYNTHESIZE, "-o", "out.csv"), Trajectories, "blocks"),
-        (("stream", "lines.jsonl", "--box", "0,0,1,1"), live.Live, "step"),
+        (("stream", "lines.jsonl", "--box", "0,0,1,1"), stream.Live, "step"),
         (("validate", "real.csv"), validation, "validate"),
         (("convert", "csv", "real.csv", "-o", "out.csv"), Trajectories, "blocks"),
         (("evaluate", "real.csv", "made.csv"), reading_files, "read"),
         (("compare", "real.csv", "made.csv"), reading_files, "read"),
-        (("receipt", "verify", "made.csv.receipt.json"), verification, "verify"),
+        (("receipt", "verify", "made.csv.receipt.json"), verify, "verify"),
         (("demo", "--out", "out"), cities, "demo_city"),
         (("doctor",), installation, "examine"),
         (("device", "status"), owner, "Owned"),

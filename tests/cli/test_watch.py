@@ -26,7 +26,7 @@ from cli.running import (
     write_table,
 )
 from retrasyn import read, synthesize, write
-from retrasyn.data.moving_objects.road_lines import write_roads
+from retrasyn.data.moving_objects.network import write_roads
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.metrics.density import density_errors
 from retrasyn.metrics.pair import Pair

@@ -183,7 +183,7 @@ def test_each_phone_has_an_identity_and_a_ledger_of_its_own(served, tmp_path):
 def test_a_gateway_follows_the_rounds_and_the_first_unknown_phone_takes_a_bare_link(
     served, tmp_path
 ):
-    from retrasyn.client.gateway.messages import Heard
+    from retrasyn.client.gateway.messages import PhonePosition
 
     told, done = [], threading.Event()
 
@@ -197,8 +197,8 @@ def test_a_gateway_follows_the_rounds_and_the_first_unknown_phone_takes_a_bare_l
     phones.enrol(served.link(), lambda _manifest: True)
     phones.start(None)
     try:
-        assert phones.hear(Heard("anna", (1.0, 1.0), int(time.time() * 1000)))
-        assert not phones.hear(Heard("ben", (1.0, 1.0), int(time.time() * 1000)))
+        assert phones.hear(PhonePosition("anna", (1.0, 1.0), int(time.time() * 1000)))
+        assert not phones.hear(PhonePosition("ben", (1.0, 1.0), int(time.time() * 1000)))
         assert done.wait(15)
     finally:
         phones.stop()

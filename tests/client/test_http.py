@@ -8,8 +8,7 @@ import pytest
 
 from certificates import self_signed
 from plain_curator import PlainCurator, serving, small_campaign
-from retrasyn.client.address import is_loopback
-from retrasyn.client.http import Server
+from retrasyn.client.curator_client import CuratorClient, is_loopback
 from retrasyn.errors import ServerError
 
 
@@ -50,14 +49,14 @@ def url_of(server, scheme="http"):
 
 
 def test_an_answer_that_does_not_end_is_cut_off(odd):
-    with Server(url_of(odd)) as server, pytest.raises(ServerError, match="no curator"):
+    with CuratorClient(url_of(odd)) as server, pytest.raises(ServerError, match="no curator"):
         server.campaign()
 
 
 def test_redirects_are_not_followed():
     with (
         serving(PlainCurator(small_campaign())) as curator,
-        Server(curator.url) as server,
+        CuratorClient(curator.url) as server,
         pytest.raises(ServerError, match="elsewhere"),
     ):
         server.request("GET", "/elsewhere")
@@ -68,13 +67,13 @@ def test_redirects_are_not_followed():
 )
 def test_identities_that_are_none_are_one_clear_line(odd, says):
     odd.says = says
-    with Server(url_of(odd)) as server, pytest.raises(ServerError, match="1 identities"):
+    with CuratorClient(url_of(odd)) as server, pytest.raises(ServerError, match="1 identities"):
         server.enrol(["token"])
 
 
 def test_tokens_statuses_and_askings_that_are_none_are_refused(odd):
     odd.says = b"no"
-    with Server(url_of(odd)) as server:
+    with CuratorClient(url_of(odd)) as server:
         with pytest.raises(ServerError, match="no tokens"):
             server.mint(1, operator_token="operator")  # noqa: S106 - nobody's
         with pytest.raises(ServerError, match="names 2 devices of 1"):
@@ -84,7 +83,7 @@ def test_tokens_statuses_and_askings_that_are_none_are_refused(odd):
 @pytest.mark.parametrize("url", ["", "nowhere", "ftp://a", "http://", "http://a:b", "http://a:0"])
 def test_what_is_no_address_is_refused(url):
     with pytest.raises(ServerError, match="http://HOST:PORT"):
-        Server(url)
+        CuratorClient(url)
 
 
 def test_only_this_machine_is_loopback():
@@ -105,5 +104,5 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(odd, certificate):
     context.load_cert_chain(*certificate)
     odd.socket = context.wrap_socket(odd.socket, server_side=True)
     refused = pytest.raises(ServerError, match=r"CERTIFICATE_VERIFY_FAILED|certificate verify")
-    with Server(url_of(odd, "https")) as server, refused:
+    with CuratorClient(url_of(odd, "https")) as server, refused:
         server.campaign()

@@ -15,7 +15,7 @@ from paho.mqtt import publish
 from broker import broker
 from live_service import COMMAND, end, service, wait_for
 from phone_messages import OWNTRACKS, TRACCAR
-from retrasyn.client.identity import read_identity
+from retrasyn.client.owner import read_identity
 
 BOX = (2.0, 48.0, 3.0, 49.0)
 SIDE = 3

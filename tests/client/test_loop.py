@@ -6,10 +6,10 @@ import pytest
 
 from campaigns import EPOCH
 from plain_curator import JumpingClock, PlainCurator, serving, small_campaign
-from retrasyn.client.fixes import Rows, StandingStill
-from retrasyn.client.http import Server
+from retrasyn.client.curator_client import CuratorClient
+from retrasyn.client.fixes import RecordedFixes, StandingStill
 from retrasyn.client.loop import Loop
-from retrasyn.client.rounds import Rounds
+from retrasyn.client.rounds import RoundFollower
 from retrasyn.device import MemoryStore, Reporter, SQLiteStore
 from retrasyn.device.signatures import verify_ed25519
 from retrasyn.errors import ConsentError, ServerError
@@ -27,7 +27,7 @@ def served(clock):
         yield curator
 
 
-OPEN: list[Server] = []
+OPEN: list[CuratorClient] = []
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def _close_all():
 
 
 def reach(curator):
-    OPEN.append(Server(curator.url))
+    OPEN.append(CuratorClient(curator.url))
     return OPEN[-1]
 
 
@@ -94,7 +94,7 @@ def test_hidden_presence_sends_no_heartbeat(served, clock):
 
 def test_with_hidden_presence_a_device_reports_on_after_its_owner_stopped_to_share(served, clock):
     served.change(presence="hidden", size_source="estimated")
-    loop = join(served, clock, fixes=Rows([(1.0, 1.0)] * 4))
+    loop = join(served, clock, fixes=RecordedFixes([(1.0, 1.0)] * 4))
     told = list(loop.run(30))
     reports = sorted(t for t, _ in served.reports())
     assert len(told) == 31
@@ -138,7 +138,7 @@ def test_a_device_that_dies_between_two_steps_never_reports_twice(served, clock,
 
 def test_without_a_fix_the_report_is_null_and_comes_all_the_same(served, clock):
     served.change(oracle="grr", epsilon=40_000_000, lifetime_cap=10**12)
-    list(join(served, clock, fixes=Rows([None] * 12)).run())
+    list(join(served, clock, fixes=RecordedFixes([None] * 12)).run())
     bits = [frame[36:-16] for frame in served.reports().values()]
     assert bits
     assert {int.from_bytes(symbol, "little") for symbol in bits} == {served.manifest.n_states}
@@ -200,7 +200,7 @@ def test_no_log_holds_what_must_not_leave_a_device(served, clock, caplog):
 def test_rounds_before_the_epoch_are_waited_for(served, clock):
     clock.wall -= 25_000
     server = reach(served)
-    opened = Rounds(server, served.manifest, served.id, clock).after(-1)
+    opened = RoundFollower(server, served.manifest, served.id, clock).after(-1)
     assert opened is not None
     assert opened.t == 0
     assert clock.wall >= EPOCH * 1000

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrasyn import METHODS, synthesize
-from retrasyn.engines.local import LocalEngine
+from retrasyn.engines.base import LocalEngine
 from retrasyn.errors import SettingError
+from retrasyn.interpretation import SAFE
 from retrasyn.methods import configure, find_method
-from retrasyn.reading import SAFE
 from retrasyn.simulation.city import CITY_BOX, demo_city
-from retrasyn.simulation.live import Live
 from retrasyn.simulation.plan import Plan
+from retrasyn.simulation.stream import Live
 from retrasyn.space import Box, Grid, StateSpace
 from retrasyn.synthesis.lifecycle import Immortal
 from streams import BOX, recordings, sizes

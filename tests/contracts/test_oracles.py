@@ -14,7 +14,7 @@ from retrasyn.oracles import single
 from retrasyn.oracles.base import variance_at
 from retrasyn.oracles.binary import BinaryResponse
 from retrasyn.oracles.grr import GRR
-from retrasyn.oracles.olh import OLH
+from retrasyn.oracles.hashed import OLH
 from retrasyn.oracles.oue import OUE
 from retrasyn.oracles.threshold import hash_range, lie_threshold
 from retrasyn.randomness.kernels import words_at

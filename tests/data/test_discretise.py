@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrasyn.data import Trajectories
-from retrasyn.data.clock import Clock
 from retrasyn.data.discretise import discretise, read_period
 from retrasyn.data.formats import Options, read_fixes
 from retrasyn.data.formats.base import Fixes, labels
+from retrasyn.data.metadata import Clock
 from retrasyn.errors import InputError, MissingExtra, SettingError
 from retrasyn.space import Box
 

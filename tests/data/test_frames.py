@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 
 from retrasyn.data import Trajectories
-from retrasyn.data.clock import Clock
+from retrasyn.data.metadata import Clock
 from retrasyn.errors import InputError, MissingExtra, OutputError
 from streams import recordings
 

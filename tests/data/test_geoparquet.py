@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrasyn.data import Trajectories, geoparquet, read, write, writing_files
-from retrasyn.data.clock import Clock
+from retrasyn.data.metadata import Clock
 from retrasyn.errors import InputError, MissingExtra, OutputError
 from streams import recordings
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from retrasyn.data import Trajectories, geoparquet, write, writing_files
-from retrasyn.data.clock import Clock
+from retrasyn.data.metadata import Clock
 from retrasyn.errors import OutputError
 from streams import recordings
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from cli.running import assert_refused, run, write_table
 from retrasyn import read, synthesize, write
-from retrasyn.data.clock import Clock
+from retrasyn.data.metadata import Clock
 from retrasyn.data.parts import count_points, drop_after, parts_in
-from retrasyn.engines.local import LocalEngine
+from retrasyn.engines.base import LocalEngine
 from retrasyn.errors import InputError
 from retrasyn.receipts.files import describe, receipt_place
 from retrasyn.simulation.city import CITY_BOX, demo_city

@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from retrasyn.data import Trajectories, read, write
-from retrasyn.data.clock import Clock
+from retrasyn.data.metadata import Clock
 from retrasyn.data.reading_files import read_columns
 from retrasyn.errors import InputError
 

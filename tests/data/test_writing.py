@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 
 from retrasyn.data import Trajectories, read, write, writing_files
-from retrasyn.data.clock import Clock
+from retrasyn.data.metadata import Clock
 from retrasyn.data.writing_files import check_writable
 from retrasyn.errors import OutputError
-from retrasyn.replacing import replacing
+from retrasyn.files import replacing
 from streams import recordings
 
 SUFFIXES = [".csv", ".parquet"]

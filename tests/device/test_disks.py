@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ledger_fuzz import Disk, DiskStore, PowerCut
 from retrasyn.device import SQLiteStore
-from retrasyn.device.memory import Memory
+from retrasyn.device.memory import DeviceMemory
 
 
 class Real:
@@ -112,7 +112,7 @@ def test_both_disks_believe_and_doubt_the_same(misfortunes):
     try:
         real, played = Real(folder), Played()
         for number, name in enumerate(misfortunes):
-            memories = (Memory(spent=number),) if name in WITH_A_MEMORY else ()
+            memories = (DeviceMemory(spent=number),) if name in WITH_A_MEMORY else ()
             getattr(real, name)(*memories)
             getattr(played, name)(*memories)
             assert real.start() == played.start(), misfortunes[: number + 1]

@@ -8,13 +8,13 @@ from campaigns import DEVICE_KEY, Campaign, manifest_of, verify
 from feeding import fed
 from retrasyn.device import Answer, MemoryStore, Reporter, Tracker
 from retrasyn.device import ledger as device_ledger
-from retrasyn.device.ledger import Entry
+from retrasyn.device.ledger import LedgerEntry
 from retrasyn.messages import MICRO, Grant
 from retrasyn.oracles import OUE
 from retrasyn.privacy.ledger import RoundLedger, UserLedger
-from retrasyn.randomness.addresses import address
 from retrasyn.randomness.kernels import words_at
-from retrasyn.simulation.doors import Reports
+from retrasyn.randomness.words import address
+from retrasyn.simulation.report_sources import Reports
 from retrasyn.wire import decode_report
 
 steps = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 6)), min_size=1, max_size=40)
@@ -22,7 +22,7 @@ KEY = np.array([0])
 
 
 def entry_at(t, *, gap, epsilon=MICRO, lookback=1):
-    return Entry(
+    return LedgerEntry(
         manifest=b"m" * 8,
         t=t,
         uptime=t * 60_000,

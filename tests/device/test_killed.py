@@ -8,8 +8,8 @@ import pytest
 
 from campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of, verify
 from retrasyn.device import Answer, Refusal, Reporter, SQLiteStore, Tracker
-from retrasyn.device.memory import Memory
-from retrasyn.device.witness import read_witness
+from retrasyn.device.memory import DeviceMemory
+from retrasyn.device.store import read_witness
 
 HERE = Path(__file__).parent
 ROUND = 3
@@ -146,7 +146,7 @@ class Failing:
     def load(self):
         return self.store.load()
 
-    def save(self, memory: Memory):
+    def save(self, memory: DeviceMemory):
         if self.fails:
             self.fails -= 1
             raise OSError("no disk")

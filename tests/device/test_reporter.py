@@ -12,9 +12,9 @@ from campaigns import DEVICE, DEVICE_KEY, KEY, Campaign, manifest_of, sign, veri
 from feeding import fed
 from retrasyn.device import Answer, Drawn, Instant, MemoryStore, Refusal, Reporter, Tracker
 from retrasyn.device.clock import Odometer, read_clocks
-from retrasyn.device.memory import Memory, read_memory, write_memory
-from retrasyn.device.reactions import HTTP_STATUS, REACTIONS
-from retrasyn.device.sampling import Sampling, draw_lots
+from retrasyn.device.memory import DeviceMemory, read_memory, write_memory
+from retrasyn.device.reporter import HTTP_STATUS, REACTIONS
+from retrasyn.device.rules import Sampling, draw_lots
 from retrasyn.device.signatures import verify_ed25519
 from retrasyn.errors import EntropyError, MissingExtra, WireError
 from retrasyn.messages import ABSENT, ENTERING, MICRO, MOVING, QUITTING, Ack
@@ -561,7 +561,7 @@ def test_the_state_comes_from_the_last_two_cells():
         answer = world.reporter.answer(world.campaign.ask(3), world.campaign.at(3), world.tracker)
         report = decode_report(answer.frame, DEVICE_KEY, oracle="oue")
         bits.append(int.from_bytes(report.bits, "little").bit_length() - 1)
-    from retrasyn.device.states import Numbering
+    from retrasyn.device.tracker import Numbering
 
     assert bits == [Numbering(3, endpoints=True).move(cell, cell) for cell in (0, 4)]
 
@@ -608,7 +608,7 @@ def test_a_memory_comes_back_as_it_was():
     world.answered(range(4, 20))
     memory = world.store.memory
     assert read_memory(write_memory(memory)) == memory
-    assert read_memory(write_memory(Memory())) == Memory()
+    assert read_memory(write_memory(DeviceMemory())) == DeviceMemory()
 
 
 def test_an_odometer_counts_what_the_clock_shows_after_a_restart():

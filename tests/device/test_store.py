@@ -12,10 +12,8 @@ import pytest
 
 from campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of, verify
 from retrasyn.device import Answer, Refusal, Reporter, SQLiteStore, Tracker
-from retrasyn.device.memory import Memory
-from retrasyn.device.store import _checked, _digest
-from retrasyn.device.volatile import Lost
-from retrasyn.device.witness import Witness, read_witness, write_witness
+from retrasyn.device.memory import DeviceMemory, Lost
+from retrasyn.device.store import Witness, _checked, _digest, read_witness, write_witness
 from retrasyn.errors import EntropyError, LedgerError
 
 
@@ -265,7 +263,7 @@ def test_a_database_without_room_for_another_page_means_no_report(tmp_path, camp
     reporter = rested(tmp_path / "ledger", campaign)
     connection = reporter._keeper.store._connect()
     connection.execute("PRAGMA max_page_count = 1")
-    memory = Memory(frame=bytes(20_000))
+    memory = DeviceMemory(frame=bytes(20_000))
     with pytest.raises(LedgerError, match="full"):
         reporter._keeper.store.save(memory)
 
@@ -299,7 +297,7 @@ def test_a_store_without_entropy_for_its_name_is_not_made(tmp_path, campaign, mo
 
 def test_every_commit_is_told_to_be_on_disk_before_it_returns(tmp_path):
     store = SQLiteStore(tmp_path / "ledger")
-    store.save(Memory())
+    store.save(DeviceMemory())
     ask = store._connect().execute
     assert ask("PRAGMA synchronous").fetchone() == (3,)
     assert ask("PRAGMA locking_mode").fetchone() == ("exclusive",)

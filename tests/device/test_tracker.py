@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from campaigns import manifest_of
 from feeding import fed
 from retrasyn.device import Tracker
-from retrasyn.device.states import NULL, Numbering, cell_of, numbering_of
+from retrasyn.device.tracker import NULL, Numbering, cell_of, numbering_of
 from retrasyn.errors import EntropyError
+from retrasyn.interpretation import SAFE
 from retrasyn.messages import ABSENT, ENTERING, MICRO, MOVING, QUITTING, Grant, Question
-from retrasyn.reading import SAFE
-from retrasyn.simulation.population import Identities, Population
-from retrasyn.simulation.recording import Step
+from retrasyn.simulation.population import Identities, SimulatedDevices, Step
 from retrasyn.space import Box, Grid, StateSpace
 
 MINUTE = 60_000
@@ -74,7 +73,7 @@ def simulated(manifest, cells):
     identities = Identities.none()
     keys = identities.add_keys(np.array([7], np.uint64), np.array([0]))
     identities.add_streams(keys)
-    population = Population(
+    population = SimulatedDevices(
         identities=identities,
         states=StateSpace(Grid(Box(0, 0, 6, 6), manifest.side)),
         reading=SAFE.answer(jump=manifest.jump),

@@ -20,11 +20,11 @@ from ray.exceptions import RayActorError
 
 from engines.adding import Adder
 from retrasyn.data.reading_files import read
-from retrasyn.engines.local import LocalEngine
+from retrasyn.engines.base import LocalEngine
 from retrasyn.engines.ray import RayEngine, RayTasks
 from retrasyn.errors import CheckpointError
 from retrasyn.oracles.oue import OUE
-from retrasyn.service.summing import Sums, add_up
+from retrasyn.service.aggregation import Sums, add_up
 from retrasyn.simulation.city import CITY_BOX, demo_city
 from retrasyn.simulation.run import synthesize
 

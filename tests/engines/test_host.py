@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from engines.adding import Adder
 from retrasyn.engines import host as hosts
-from retrasyn.engines.base import total
+from retrasyn.engines.base import LocalEngine, total
 from retrasyn.engines.host import Host
-from retrasyn.engines.local import LocalEngine
 from retrasyn.errors import CheckpointError
 
 

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrasyn.errors import InputError
-from retrasyn.experiments.cells import SECONDS, UTILITY, Cell, Results, Store, Timing, Timings
+from retrasyn.experiments.cells import SECONDS, UTILITY, Cell, ResultFile, Results, Timing, Timings
 
 CELL = Cell(data="tdrive", method="steered", epsilon=0.5, faithful=True, seed=2)
 
 
 def store_in(folder):
-    return Store(folder / "cells.csv", Cell, UTILITY)
+    return ResultFile(folder / "cells.csv", Cell, UTILITY)
 
 
 def test_there_is_nothing_before_anything_was_run(tmp_path):
@@ -76,7 +76,7 @@ def test_a_damaged_row_is_named(tmp_path, line):
 
 
 def test_timings_are_kept_the_same_way(tmp_path):
-    store = Store(tmp_path / "deep" / "timings.csv", Timing, SECONDS)
+    store = ResultFile(tmp_path / "deep" / "timings.csv", Timing, SECONDS)
     key = Timing(data="oldenburg", method="retrasyn-p", side=18, share=0.2)
     store.append(key, {"seconds_total": 1e-3})
     assert store.load() == {key: {"seconds_total": 1e-3}}

@@ -8,9 +8,8 @@ from statistics import mean
 import pytest
 
 from retrasyn.experiments.cells import Cell, Results
-from retrasyn.experiments.folder import Folder
 from retrasyn.experiments.published import published
-from retrasyn.experiments.reproduction import Reproduction
+from retrasyn.experiments.reproduction import Folder, Reproduction
 from retrasyn.experiments.studies import STUDIES, Scope, cells_of
 from retrasyn.metrics.suite import METRICS
 

@@ -13,9 +13,9 @@ import pytest
 
 from retrasyn.data.writing_files import write
 from retrasyn.experiments import runner
-from retrasyn.experiments.cells import UTILITY, Cell, Store, Timing
+from retrasyn.experiments.cells import UTILITY, Cell, ResultFile, Timing
 from retrasyn.experiments.measuring import OF_SPAN, clock, measure
-from retrasyn.experiments.sources import Source, extent
+from retrasyn.experiments.sources import DataSource, extent
 from retrasyn.experiments.studies import ALL_DATA, STUDIES, Scope, cells_of, timings_of
 from retrasyn.metrics.suite import evaluate
 from retrasyn.simulation.city import demo_city
@@ -32,7 +32,7 @@ def city():
 def source(tmp_path, city):
     file = tmp_path / "city.parquet"
     write(city, file)
-    return Source(name="tdrive", file=file)
+    return DataSource(name="tdrive", file=file)
 
 
 def silent(_label, _done, _total):
@@ -88,7 +88,7 @@ def test_processes_bring_the_same_rows_as_none(tmp_path, source):
     cells = [cell(seed=seed) for seed in range(3)]
     found = []
     for jobs in (1, 2):
-        store = Store(tmp_path / f"{jobs}.csv", Cell, UTILITY)
+        store = ResultFile(tmp_path / f"{jobs}.csv", Cell, UTILITY)
         runner.run_cells(runner.tasks_for(cells, [], [source]), store, jobs=jobs, told=silent)
         rows = store.load()
         found.append({key: {**row, "seconds": 0} for key, row in rows.items()})
@@ -98,7 +98,7 @@ def test_processes_bring_the_same_rows_as_none(tmp_path, source):
 
 def test_progress_counts_up_to_the_end(tmp_path, source):
     told = []
-    store = Store(tmp_path / "cells.csv", Cell, UTILITY)
+    store = ResultFile(tmp_path / "cells.csv", Cell, UTILITY)
     tasks = runner.tasks_for([cell(), cell(seed=1)], [], [source])
     runner.run_cells(tasks, store, jobs=1, told=lambda *words: told.append(words[1:]))
     assert told == [(1, 2), (2, 2)]

@@ -8,11 +8,9 @@ import pytest
 from experiments import made_up
 from retrasyn.experiments.cells import Cell, Results, Timing, Timings
 from retrasyn.experiments.tables import TABLES, headline
-from retrasyn.experiments.tables.complexity import exponent, growth
-from retrasyn.experiments.tables.components import speed_up
-from retrasyn.experiments.tables.fits import power_law, straight_line
-from retrasyn.experiments.tables.lines import GROUPS
-from retrasyn.experiments.tables.summary import Book
+from retrasyn.experiments.tables.costs import exponent, growth, power_law, speed_up, straight_line
+from retrasyn.experiments.tables.markdown import Book
+from retrasyn.experiments.tables.utility import GROUPS
 from retrasyn.methods import METHODS
 from retrasyn.metrics.suite import METRICS
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from plain_curator import PlainCurator, serving, small_campaign
-from retrasyn.client.http import Server
+from retrasyn.client.curator_client import CuratorClient
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import LedgerError, ServerError, SettingError
+from retrasyn.fleet.device_pool import Positions
 from retrasyn.fleet.fleet import Fleet
-from retrasyn.fleet.positions import Positions
 from retrasyn.messages import ENTERING, MOVING, QUITTING
 
 
@@ -31,7 +31,7 @@ def positions(n_timestamps=4):
     )
 
 
-OPEN: list[Server] = []
+OPEN: list[CuratorClient] = []
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def _close_all():
 
 
 def muster(served, folder, token="operator", **options):  # noqa: S107 - of the plain curator
-    OPEN.append(Server(served.url))
+    OPEN.append(CuratorClient(served.url))
     return Fleet.muster(OPEN[-1], positions(), folder, operator_token=token, **options)
 
 

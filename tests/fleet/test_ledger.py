@@ -5,14 +5,11 @@ import sqlite3
 import pytest
 
 from campaigns import Campaign, manifest_of, verify
-from retrasyn.client.answered import Enrolled
+from retrasyn.client.curator_client import EnrolmentAnswer
 from retrasyn.device import Answer, Reporter, Tracker
-from retrasyn.device.memory import Memory, write_memory
-from retrasyn.device.volatile import Lost
+from retrasyn.device.memory import DeviceMemory, Lost, write_memory
 from retrasyn.errors import LedgerError
-from retrasyn.fleet.ledger import FleetLedger, Shelf
-from retrasyn.fleet.recount import recount
-from retrasyn.fleet.texts import write_quickly
+from retrasyn.fleet.ledger import DeviceSlot, FleetLedger, recount, write_quickly
 
 
 @pytest.fixture
@@ -23,7 +20,7 @@ def campaign():
 @pytest.fixture
 def ledger(tmp_path):
     ledger = FleetLedger(tmp_path / "fleet.sqlite")
-    ledger.add("http://a", [Enrolled(bytes([n]) * 16, bytes([n]) * 32) for n in range(3)])
+    ledger.add("http://a", [EnrolmentAnswer(bytes([n]) * 16, bytes([n]) * 32) for n in range(3)])
     yield ledger
     ledger.close()
 
@@ -33,7 +30,7 @@ def report_for(campaign, ledger, n_rounds):
     now = campaign.at(0)
     crew = []
     for number, who in enumerate(ledger.devices()):
-        reporter = Reporter(who.device, who.key, Shelf(ledger, number), verify)
+        reporter = Reporter(who.device, who.key, DeviceSlot(ledger, number), verify)
         reporter.pin(campaign.envelope, now)
         crew.append((reporter, Tracker(campaign.manifest)))
     made = []
@@ -54,7 +51,7 @@ def test_identities_are_kept_in_the_order_of_their_numbers(ledger):
 
 
 def test_what_was_not_committed_is_forgotten(ledger, tmp_path, campaign):
-    Shelf(ledger, 0).save(Memory(pinned=campaign.text, spent=5))
+    DeviceSlot(ledger, 0).save(DeviceMemory(pinned=campaign.text, spent=5))
     ledger.close()
     again = FleetLedger(tmp_path / "fleet.sqlite")
     assert again.load(0) == Lost("missing")
@@ -127,7 +124,7 @@ def test_a_commit_that_fails_is_an_error_and_writes_nothing(ledger, campaign):
         write.execute(
             "CREATE TRIGGER full BEFORE INSERT ON memory BEGIN SELECT RAISE(FAIL, 'x'); END"
         )
-    Shelf(ledger, 0).save(Memory(pinned=campaign.text, spent=99))
+    DeviceSlot(ledger, 0).save(DeviceMemory(pinned=campaign.text, spent=99))
     with pytest.raises(LedgerError, match="nothing is sent without it"):
         ledger.commit()
     assert ledger.load(0) == before

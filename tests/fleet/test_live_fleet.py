@@ -10,11 +10,11 @@ import pytest
 
 from live_service import run, service
 from retrasyn import Box, Grid, write
-from retrasyn.data.clock import Clock
+from retrasyn.data.metadata import Clock
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.messages import Aggregate, Question
 from retrasyn.simulation.plan import Plan
-from retrasyn.simulation.recorded import Answers, Folded, Recorded
+from retrasyn.simulation.rounds import Answers, Folded, Recorded
 from retrasyn.wire.canonical import unseal
 from retrasyn.wire.texts import decode_manifest
 
@@ -74,9 +74,9 @@ def never_opened(live):
 
 def check_releases(live, lines, numbers, *, window, folder):
     """Make every release again from the frames alone and compare the files; return how many."""
-    from retrasyn.client.http import Server
+    from retrasyn.client.curator_client import CuratorClient
 
-    with Server(live.url) as server:
+    with CuratorClient(live.url) as server:
         manifest = decode_manifest(unseal(server.campaign())[0])
     rounds = {line["t"]: fold_plainly(line, manifest, numbers) for line in lines}
     live.release(max(rounds))

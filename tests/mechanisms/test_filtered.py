@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
+from retrasyn.interpretation import SAFE
 from retrasyn.mechanisms.base import View, drive
 from retrasyn.mechanisms.filtered import Filtered
 from retrasyn.messages import Aggregate, Estimate, Flags
-from retrasyn.mobility.shrinkage import estimate as shrinkage
+from retrasyn.mobility import shrinkage
 from retrasyn.oracles import OUE
 from retrasyn.oracles.binary import BinaryResponse
-from retrasyn.reading import SAFE
 from retrasyn.space import Box, Grid, StateSpace
 
 EPSILON, WINDOW = 1.0, 5

@@ -10,12 +10,12 @@ from hypothesis.extra import numpy as hnp
 
 import naive
 from retrasyn.errors import SettingError
-from retrasyn.mechanisms.base import Memory, View, drive
+from retrasyn.interpretation import SAFE
+from retrasyn.mechanisms.base import ReleasedMemory, View, drive
 from retrasyn.mechanisms.one_ask import OneAsk
 from retrasyn.mechanisms.portions import Adaptive, Everything, Sample, Uniform
 from retrasyn.messages import Estimate
 from retrasyn.mobility.updating import select_significant
-from retrasyn.reading import SAFE
 
 N_STATES = 4
 vectors = hnp.arrays(np.float64, N_STATES, elements=st.floats(0, 1))
@@ -23,7 +23,7 @@ histories = st.lists(vectors, min_size=2, max_size=9)
 
 
 def view_of(history, ratios, *, reading=SAFE, window=20, t=9):
-    memory = Memory(
+    memory = ReleasedMemory(
         released=history[-1] if history else None,
         history=deque(history, maxlen=32),
         significant=deque(ratios, maxlen=32),
@@ -98,7 +98,7 @@ def test_without_reports_the_previous_release_stands():
 
 
 def test_an_empty_night_does_not_freeze_the_portion():
-    memory = Memory()
+    memory = ReleasedMemory()
     mechanism = OneAsk(Adaptive(), select_significant)
     random = np.random.default_rng(0)
     shares = []

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import naive
 from retrasyn import METHODS, Curator, synthesize
 from retrasyn.data.trajectories import Trajectories
+from retrasyn.interpretation import SAFE
 from retrasyn.mechanisms.base import View, drive
 from retrasyn.mechanisms.probe_publish import (
     ProbeThenPublish,
@@ -23,7 +24,6 @@ from retrasyn.mechanisms.schedules import Absorption, Distribution, Publication
 from retrasyn.messages import MICRO, Aggregate, Estimate, Roster
 from retrasyn.oracles import OUE
 from retrasyn.privacy.selection import n_users_of
-from retrasyn.reading import SAFE
 from retrasyn.simulation.city import CITY_BOX, demo_city
 from retrasyn.space import Box, Grid, StateSpace
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import naive
+from retrasyn.interpretation import SAFE
 from retrasyn.messages import Estimate
 from retrasyn.mobility.model import MobilityModel, masses
 from retrasyn.mobility.updating import normalised, replace_all, select_significant
-from retrasyn.reading import SAFE
 from retrasyn.space import Box, Grid, StateSpace
 
 SIDE = 3

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from retrasyn.mobility.uncertainty import standard_errors
+from retrasyn.mobility.model import standard_errors
 from retrasyn.space import Box, Grid
 
 GRID = Grid(Box(0, 0, 1, 1), 3)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from retrasyn.planning.cities import built_in_cities
+from retrasyn.planning.trial import built_in_cities
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,10 @@ import pytest
 from retrasyn import METHODS, Grid, demo_city
 from retrasyn.messages import Grant
 from retrasyn.oracles.oue import OUE
-from retrasyn.planning.cities import City
-from retrasyn.planning.crowd import Crowd
-from retrasyn.planning.trial import _identities, run_trial
+from retrasyn.planning.trial import City, Crowd, _identities, run_trial
 from retrasyn.simulation.city import CITY_BOX
 from retrasyn.simulation.plan import Plan
-from retrasyn.simulation.recording import Recording
+from retrasyn.simulation.population import Recording
 
 PRIVATE = [name for name, row in METHODS.items() if row.division.private]
 

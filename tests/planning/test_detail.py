@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from retrasyn.planning.detail import FINEST, lost_detail
+from retrasyn.planning.closed_forms import FINEST, lost_detail
 
 
 @pytest.fixture

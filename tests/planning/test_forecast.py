@@ -7,17 +7,8 @@ from itertools import pairwise
 import pytest
 
 from retrasyn.errors import SettingError
-from retrasyn.planning.cities import City
-from retrasyn.planning.forecast import (
-    SIDES,
-    SIMULATED,
-    Change,
-    Prospect,
-    Row,
-    _changed,
-    forecast,
-)
-from retrasyn.planning.trial import Trial, without_small_crowd
+from retrasyn.planning.forecast import SIDES, SIMULATED, Change, Prospect, Row, _changed, forecast
+from retrasyn.planning.trial import City, Trial, without_small_crowd
 from retrasyn.simulation.city import demo_city
 
 N_TIMESTAMPS = 12

@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrasyn.planning.lifetime import totals
+from retrasyn.planning.closed_forms import totals
 
 MINUTE = 60_000_000
 

@@ -7,7 +7,7 @@ import pytest
 
 from retrasyn import METHODS, Box, Grid, StateSpace
 from retrasyn.oracles.oue import OUE
-from retrasyn.planning.noise import ENROLLED, expected_noise
+from retrasyn.planning.closed_forms import ENROLLED, expected_noise
 
 MICRO = 1_000_000
 PRIVATE = [row for row in METHODS.values() if row.division.private]

@@ -166,7 +166,7 @@ def test_what_a_round_is_too_small_for_is_said():
 def test_large_rounds_are_looked_at_block_by_block_with_the_same_result(monkeypatch):
     packed = poisoned(N, N_FAKES, ATTACKS["10 target states"], np.random.default_rng(14))
     whole = inspect(packed, N_STATES, epsilon=EPSILON)
-    monkeypatch.setattr("retrasyn.poisoning.unpacking._BITS_AT_ONCE", 328 * 999)
+    monkeypatch.setattr("retrasyn.poisoning.statistics._BITS_AT_ONCE", 328 * 999)
     parts = inspect(packed, N_STATES, epsilon=EPSILON)
     assert [a.reason for a in parts.alarms] == [a.reason for a in whole.alarms]
     assert np.array_equal(parts.suspects, whole.suspects)

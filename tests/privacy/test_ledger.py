@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import naive
 from retrasyn.errors import BudgetExceeded
 from retrasyn.messages import Ask, Roster
-from retrasyn.privacy.division import Budget, NoPrivacy, Population
+from retrasyn.privacy.division import BudgetDivision, NoPrivacy, UserDivision
 from retrasyn.privacy.ledger import RoundLedger, UserLedger
 from retrasyn.privacy.replay import Replay
 from retrasyn.privacy.selection import OwnSlot, UniformDraw
@@ -108,7 +108,7 @@ def test_the_replay_finds_every_users_worst_window(span, grants):
 
 
 def test_budget_division_grants_everybody_a_part_of_what_remains():
-    division, ledger = Budget(), RoundLedger(epsilon=EPSILON, gap=4)
+    division, ledger = BudgetDivision(), RoundLedger(epsilon=EPSILON, gap=4)
     first = division.grant(Ask(share=0.5), t=0, roster=roster(3), ledger=ledger, seed=0)
     second = division.grant(Ask(share=0.5), t=1, roster=roster(3), ledger=ledger, seed=0)
     whole = division.grant(Ask(share=0.5, of="whole"), t=2, roster=roster(3), ledger=ledger, seed=0)
@@ -118,7 +118,7 @@ def test_budget_division_grants_everybody_a_part_of_what_remains():
 
 def test_nobody_present_costs_nothing():
     ledger = RoundLedger(epsilon=EPSILON, gap=4)
-    grant = Budget().grant(Ask(share=1.0), t=0, roster=roster(0), ledger=ledger, seed=0)
+    grant = BudgetDivision().grant(Ask(share=1.0), t=0, roster=roster(0), ledger=ledger, seed=0)
     assert grant.epsilon == 0
     assert ledger.remaining(0) == EPSILON
 
@@ -126,10 +126,10 @@ def test_nobody_present_costs_nothing():
 @given(st.integers(0, 200), st.floats(0, 1), st.integers(0, 9))
 def test_population_division_draws_the_floor_of_the_share_of_the_available(n, share, seed):
     ledger = UserLedger(epsilon=EPSILON, gap=4)
-    grant = Population().grant(Ask(share=share), t=0, roster=roster(n), ledger=ledger, seed=seed)
+    grant = UserDivision().grant(Ask(share=share), t=0, roster=roster(n), ledger=ledger, seed=seed)
     assert grant.reporters.size == int(share * n + 1e-9)
     assert np.unique(grant.reporters).size == grant.reporters.size
-    again = Population().grant(Ask(share=1.0), t=3, roster=roster(n), ledger=ledger, seed=seed)
+    again = UserDivision().grant(Ask(share=1.0), t=3, roster=roster(n), ledger=ledger, seed=seed)
     assert set(again.reporters.tolist()) == set(range(n)) - set(grant.reporters.tolist())
 
 

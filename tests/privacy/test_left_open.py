@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from retrasyn.privacy.left_open import PRESENCE, describe_presence, left_open
+from retrasyn.privacy.receipt import PRESENCE, describe_presence, left_open
 
 STRONGEST = {
     "private": True,

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 import naive
 from retrasyn import METHODS
 from retrasyn.errors import BudgetExceeded
+from retrasyn.interpretation import SAFE
 from retrasyn.messages import Ask, Question, Roster
-from retrasyn.privacy.division import Population
+from retrasyn.privacy.division import UserDivision
 from retrasyn.privacy.ledger import UserLedger
 from retrasyn.privacy.replay import Replay
 from retrasyn.privacy.selection import PhaseSlots
-from retrasyn.reading import SAFE
 from retrasyn.simulation.replays import pack_replay, unpack_replay
 
 EPSILON = 1_000_000
@@ -117,7 +117,7 @@ def test_only_population_division_asks_what_looks_back_further_than_a_state(name
 def test_a_grant_of_the_division_charges_the_lookback_of_its_question():
     keys = np.arange(300)
     roster = Roster(keys=keys, addresses=keys.astype(np.uint64), slots=np.zeros(300, np.int64))
-    division, gap = Population(PhaseSlots(age_share=0.9)), 4
+    division, gap = UserDivision(PhaseSlots(age_share=0.9)), 4
     ledger = division.open_ledger(epsilon=EPSILON, gap=gap)
     ledger.charge(0, keys)  # everybody has just reported a transition
     first = {}

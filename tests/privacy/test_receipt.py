@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import retrasyn
 from retrasyn import METHODS, demo_city, synthesize
-from retrasyn.simulation.live import Live
 from retrasyn.simulation.plan import Plan
+from retrasyn.simulation.stream import Live
 from retrasyn.space import Box, Grid
 from streams import BOX, recordings
 

@@ -15,7 +15,7 @@ from scipy import stats
 import naive
 from retrasyn.errors import SettingError
 from retrasyn.messages import ABSENT, ENTERING, MOVING, QUITTING, Ask, Question, Roster
-from retrasyn.privacy.division import Budget, Population
+from retrasyn.privacy.division import BudgetDivision, UserDivision
 from retrasyn.privacy.selection import PhaseSlots, age_thresholds, can_answer
 
 EPSILON = 1_000_000
@@ -40,7 +40,7 @@ def questions(about, gap):
 
 def granted(slots, who, times, abouts, *, gap, seed=0):
     """Return (t, question, key) of every report granted to a roster, or to one per timestamp."""
-    division = Population(slots)
+    division = UserDivision(slots)
     ledger = division.open_ledger(epsilon=EPSILON, gap=gap)
     reports = []
     for t in times:
@@ -177,7 +177,7 @@ def test_an_age_asked_about_never_reaches_further_than_three_gaps_cover(gap):
     thresholds = age_thresholds(gap)
     assert list(thresholds) == naive.age_thresholds(gap)
     assert thresholds[-1] == 2 * gap
-    ledger = Population().open_ledger(epsilon=EPSILON, gap=gap)
+    ledger = UserDivision().open_ledger(epsilon=EPSILON, gap=gap)
     assert ledger.rest(thresholds[-1]) <= 3 * gap
 
 
@@ -238,7 +238,7 @@ def test_shares_that_leave_nobody_for_transitions_are_refused(shares):
 
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(1, 12))
 def test_a_share_of_everybody_counts_those_who_rest_but_never_asks_them(n, n_resting, n_parts):
-    who, division = roster(n), Population()
+    who, division = roster(n), UserDivision()
     ledger = division.open_ledger(epsilon=EPSILON, gap=5)
     resting = who.keys[: min(n_resting, n)]
     ledger.charge(0, resting)
@@ -259,7 +259,7 @@ def test_a_share_of_everybody_counts_those_who_rest_but_never_asks_them(n, n_res
 
 @pytest.mark.parametrize(("of", "second"), [("everybody", 500_000), ("remaining", 250_000)])
 def test_a_share_of_everybody_is_of_all_epsilon_where_that_is_divided(of, second):
-    division = Budget()
+    division = BudgetDivision()
     ledger = division.open_ledger(epsilon=EPSILON, gap=5)
     asks = [Ask(share=0.5, of=of)] * 3
     spends = [
@@ -274,7 +274,7 @@ def test_a_share_of_everybody_is_of_all_epsilon_where_that_is_divided(of, second
 def test_two_draws_of_a_timestamp_never_name_the_same_user_and_are_both_fair():
     times = np.zeros((2, 20))
     for seed in range(3000):
-        division = Population()
+        division = UserDivision()
         ledger = division.open_ledger(epsilon=EPSILON, gap=5)
         for which in (0, 1):
             ask = Ask(share=0.25, of="everybody")
@@ -287,7 +287,7 @@ def test_two_draws_of_a_timestamp_never_name_the_same_user_and_are_both_fair():
 
 
 def test_nobody_available_is_nobody_asked():
-    division, who = Population(), roster(10)
+    division, who = UserDivision(), roster(10)
     ledger = division.open_ledger(epsilon=EPSILON, gap=3)
     ledger.charge(0, who.keys)
     ask = Ask(share=1.0, of="everybody")

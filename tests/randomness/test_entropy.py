@@ -7,7 +7,7 @@ import pytest
 
 from retrasyn.errors import EntropyError
 from retrasyn.oracles import single
-from retrasyn.randomness.entropy import draw, system_bytes
+from retrasyn.randomness.words import draw, system_bytes
 
 REPORTS = {
     "unary": lambda **source: single.report_unary(3, 40, epsilon=1_000_000, **source),

@@ -8,8 +8,8 @@ import shutil
 import pytest
 
 from cli.running import run
-from retrasyn.receipts.opening import open_receipt, read_receipt
-from retrasyn.receipts.verification import verify
+from retrasyn.receipts.files import open_receipt, read_receipt
+from retrasyn.receipts.verify import verify
 from retrasyn.service.service import Service
 from service.crowd import Crowd, SetClock, finish, play, settings_in
 

@@ -12,10 +12,15 @@ import retrasyn
 from receipts.made import RUNS, city, receipt, run
 from retrasyn.errors import InputError
 from retrasyn.privacy.receipt import Receipt, WorstWindow
-from retrasyn.receipts.files import describe, receipt_place, write_with_receipt
-from retrasyn.receipts.opening import load, open_receipt, read_receipt
-from retrasyn.receipts.release import find_release
-from retrasyn.receipts.verification import verify
+from retrasyn.receipts.files import (
+    describe,
+    load,
+    open_receipt,
+    read_receipt,
+    receipt_place,
+    write_with_receipt,
+)
+from retrasyn.receipts.verify import find_release, verify
 
 
 @pytest.fixture(scope="module")

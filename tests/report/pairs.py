@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retrasyn.data.clock import Clock
+from retrasyn.data.metadata import Clock
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.metrics.pair import Gridded, Pair
 from retrasyn.metrics.suite import evaluate_pair

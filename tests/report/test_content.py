@@ -15,10 +15,10 @@ from report.pairs import (
     paths,
     unpack,
 )
-from retrasyn.data.clock import Clock
+from retrasyn.data.metadata import Clock
 from retrasyn.metrics.density import density_errors
 from retrasyn.metrics.transition import transition_errors
-from retrasyn.report.flows import N_FLOWS
+from retrasyn.report.places import N_FLOWS
 from retrasyn.report.timeline import Timeline
 
 SIDES = ("real", "synthetic")

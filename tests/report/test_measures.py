@@ -6,7 +6,7 @@ import pytest
 
 from report.pairs import make_pair
 from retrasyn.metrics.suite import METRICS, evaluate_pair
-from retrasyn.report.measures import likeness, measures
+from retrasyn.report.content import likeness, measures
 
 BY_KEY = {metric.key: metric for metric in METRICS}
 

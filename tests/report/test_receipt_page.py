@@ -3,7 +3,7 @@
 import pytest
 
 from receipts.made import RUNS, receipt
-from retrasyn.report.receipt_page import render_receipt
+from retrasyn.report.page import render_receipt
 
 
 @pytest.mark.parametrize("name", RUNS)

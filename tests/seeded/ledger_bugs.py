@@ -12,12 +12,12 @@ import pytest
 
 import ledger_fuzz
 from campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of, verify
-from retrasyn.device import Answer, MemoryStore, Reporter, Tracker, keeper, ledger, rules
+from retrasyn.device import Answer, MemoryStore, Reporter, Tracker, ledger, rules
 from retrasyn.device import reporter as reporting
 from retrasyn.device.clock import Odometer
-from retrasyn.device.keeper import Keeper, Pinned
-from retrasyn.device.ledger import Entry
-from retrasyn.device.witness import Witness
+from retrasyn.device.ledger import LedgerEntry
+from retrasyn.device.memory import REASONS, MemoryCache, Pinned
+from retrasyn.device.store import Witness
 from retrasyn.messages import MOVING
 
 Patch = pytest.MonkeyPatch
@@ -26,12 +26,12 @@ MOST_RUNS = 400
 
 def gap_of_w(patch: Patch) -> None:
     """Positions rest for w rounds instead of w + 1."""
-    patch.setattr(Entry, "rest", property(lambda entry: entry.gap + entry.lookback - 2))
+    patch.setattr(LedgerEntry, "rest", property(lambda entry: entry.gap + entry.lookback - 2))
 
 
 def lookback_ignored(patch: Patch) -> None:
     """A report about ages rests no longer than one about a move."""
-    patch.setattr(Entry, "rest", property(lambda entry: entry.gap))
+    patch.setattr(LedgerEntry, "rest", property(lambda entry: entry.gap))
 
 
 def refund_after_failed_send(patch: Patch) -> None:
@@ -58,14 +58,14 @@ def send_before_commit(patch: Patch) -> None:
 
 def wall_clock_for_odometer(patch: Patch) -> None:
     """Uptime is read from the wall clock."""
-    honest = Keeper.remember
+    honest = MemoryCache.remember
 
-    def remember(self: Keeper, now: Any) -> Any:
+    def remember(self: MemoryCache, now: Any) -> Any:
         memory = honest(self, now)
         self._memory = replace(memory, odometer=Odometer(total=now.wall, boot=now.boot))
         return self._memory
 
-    patch.setattr(Keeper, "remember", remember)
+    patch.setattr(MemoryCache, "remember", remember)
 
 
 def no_quarantine(patch: Patch) -> None:
@@ -105,17 +105,17 @@ def perturbed_again_on_retry(patch: Patch) -> None:
 
 def one_ledger_per_manifest(patch: Patch) -> None:
     """A second campaign starts with a clean slate."""
-    honest, silence = ledger.counts, Keeper.silence
+    honest, silence = ledger.counts, MemoryCache.silence
 
-    def pin(self: Keeper, text: bytes, now: Any, *, reason: str) -> None:
-        if reason != keeper.REASONS[""]:
+    def pin(self: MemoryCache, text: bytes, now: Any, *, reason: str) -> None:
+        if reason != REASONS[""]:
             return silence(self, text, now, reason=reason)
         memory = replace(self.remember(now), pinned=text)
         self.save(memory)
         self.pinned = Pinned.of(text)
         return None
 
-    patch.setattr(Keeper, "silence", pin)
+    patch.setattr(MemoryCache, "silence", pin)
     patch.setattr(
         ledger,
         "counts",
@@ -139,7 +139,7 @@ def lifetime_cap_ignored(patch: Patch) -> None:
     """The device goes on for ever."""
     honest = rules.check_budget
 
-    def check(case: Any, wish: Entry) -> str | None:
+    def check(case: Any, wish: LedgerEntry) -> str | None:
         reason = honest(case, wish)
         return None if reason and reason.startswith("the lifetime cap") else reason
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from retrasyn.oracles import single
 from retrasyn.oracles.threshold import HALF, WORD, hash_range, lie_threshold, noise_threshold
-from retrasyn.randomness.entropy import system_bytes
+from retrasyn.randomness.words import system_bytes
 
 
 def draw_words(words, n):

@@ -10,9 +10,9 @@ from retrasyn.device import Refusal
 from retrasyn.errors import InputError, OutputError, RetraSynError, SettingError, StoreError
 from retrasyn.methods import METHODS
 from retrasyn.service.campaign import Campaign
+from retrasyn.service.secrets import Secrets
 from retrasyn.service.service import Service
 from retrasyn.service.settings import Settings
-from retrasyn.service.vault import Vault
 from retrasyn.wire import decode_manifest, decode_round
 from retrasyn.wire.canonical import unseal
 from service.crowd import START, Crowd, SetClock, play, settings_in
@@ -136,7 +136,7 @@ def test_secrets_are_for_their_owner_only_and_are_never_shown(tmp_path):
     "method", [name for name in METHODS if not name.startswith(("l", "exact"))]
 )
 def test_every_method_that_asks_once_has_a_manifest(method, tmp_path):
-    vault = Vault.open(tmp_path / "service")
+    vault = Secrets.open(tmp_path / "service")
     campaign = Campaign.open(Settings.load(None, {"method": method}), vault, START)
     vault.close()
     manifest, curator = campaign.manifest, campaign.make_curator()
@@ -181,7 +181,7 @@ def test_a_mistake_is_told_in_one_line(mistake, tmp_path):
 def test_a_database_that_is_not_there_is_told_and_the_folder_is_free_again(tmp_path):
     with pytest.raises(StoreError, match=r"127\.0\.0\.1"):
         asyncio.run(start(tmp_path / "s", store="postgresql://nobody@127.0.0.1:1/none"))
-    Vault.open(tmp_path / "s").close()
+    Secrets.open(tmp_path / "s").close()
 
 
 def test_a_folder_that_cannot_be_used_is_told(tmp_path):

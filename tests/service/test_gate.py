@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from retrasyn.errors import StoreError, WireError
 from retrasyn.messages import ENTERING, MICRO, MOVING, QUITTING
 from retrasyn.oracles.single import SEED_BYTES
-from retrasyn.service import identities
-from retrasyn.service.records import keys_of_marks, read_chunks
-from retrasyn.service.verifying import matching, pads_of, tags_of
+from retrasyn.service.admission import tags
+from retrasyn.service.admission.records import keys_of_marks, read_chunks
+from retrasyn.service.admission.tags import matching, pads_of, tags_of
 from retrasyn.wire.batches import join_frames
-from retrasyn.wire.frames import decode_report, tag_of
-from retrasyn.wire.heartbeats import decode_heartbeat
+from retrasyn.wire.frames import decode_heartbeat, decode_report, tag_of
 from senders import Senders
 
 SECRET = hashlib.sha256(b"nobody's").digest()
@@ -168,7 +167,7 @@ def test_length_and_header_come_before_any_cryptography(monkeypatch):
     def forbidden(*_):
         raise AssertionError("a tag was computed")
 
-    monkeypatch.setattr(identities, "tags_of", forbidden)
+    monkeypatch.setattr(tags, "tags_of", forbidden)
     statuses = judged(gate, senders, *frames, at=1.5)
     assert statuses == ["bad length", "bad manifest", "late", "unknown round", "bad manifest"]
 
@@ -204,9 +203,9 @@ def test_an_unknown_device_costs_the_same_work_as_a_wrong_tag(monkeypatch):
     senders = Senders.of(1)
     gate = senders.gate(0)
     lengths = []
-    honest = identities.tags_of
+    honest = tags.tags_of
     monkeypatch.setattr(
-        identities, "tags_of", lambda p, m: lengths.append([len(x) for x in m]) or honest(p, m)
+        tags, "tags_of", lambda p, m: lengths.append([len(x) for x in m]) or honest(p, m)
     )
     judged(gate, senders, senders.report(0, 0, secret=SECRET))
     judged(gate, senders, senders.report(5, 0))

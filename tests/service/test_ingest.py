@@ -13,10 +13,10 @@ import pytest
 
 import postgres
 from retrasyn.errors import Busy, StoreError, UnknownToken, WireError
-from retrasyn.service import ingest as ingest_module
-from retrasyn.service.ingest import Ingest
-from retrasyn.service.records import read_chunks
+from retrasyn.service import write_queue as ingest_module
+from retrasyn.service.admission.records import read_chunks
 from retrasyn.service.store import FoldedRow, open_store
+from retrasyn.service.write_queue import WriteQueue
 from retrasyn.wire.batches import join_frames
 from senders import Senders
 
@@ -65,7 +65,7 @@ def brief(monkeypatch):
 
 def start(senders, store, **options):
     gate = senders.gate(0)
-    return gate, Ingest(gate, store, clock=lambda: senders.now(0.5), **options)
+    return gate, WriteQueue(gate, store, clock=lambda: senders.now(0.5), **options)
 
 
 def counted(store, t=0):

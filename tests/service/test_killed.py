@@ -24,7 +24,7 @@ import killed_service
 import postgres
 from killed_service import BATCH, HEAD, QUIT, READY, TIME, ToldClock, settings_of
 from retrasyn.messages import MOVING, TRANSITION, Heartbeat, Report
-from retrasyn.service.folded import from_bytes
+from retrasyn.service.folded_round import from_bytes
 from retrasyn.service.service import Service
 from retrasyn.service.store import open_store
 from retrasyn.wire import encode_heartbeat, encode_report

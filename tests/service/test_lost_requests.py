@@ -13,13 +13,12 @@ import pytest
 
 from retrasyn.errors import Busy, StoreError
 from retrasyn.oracles.oue import OUE
-from retrasyn.service import identities
-from retrasyn.service import ingest as ingest_module
-from retrasyn.service.gate import Gate
-from retrasyn.service.ingest import Ingest
-from retrasyn.service.marks import Marks
+from retrasyn.service import write_queue as ingest_module
+from retrasyn.service.admission import tags
+from retrasyn.service.admission.gate import Admission
+from retrasyn.service.admission.open_rounds import Marks, OpenRound
 from retrasyn.service.store import FoldedRow, open_store
-from retrasyn.service.taking import Taking
+from retrasyn.service.write_queue import WriteQueue
 from retrasyn.wire.batches import join_frames
 from retrasyn.wire.frames import STATUSES
 from senders import Senders
@@ -113,7 +112,7 @@ class Scene:
         self.gate = SENDERS.gate(*[t for t in range(self.t + 1) if t not in self.disk.sums])
         for t in self.gate.unfolded():
             self.gate.restore(t, self.disk.frames(t))
-        self.ingest = Ingest(self.gate, self.disk, clock=lambda: SENDERS.now(self.t + 0.01))
+        self.ingest = WriteQueue(self.gate, self.disk, clock=lambda: SENDERS.now(self.t + 0.01))
 
     async def deliver(self, wishes, *, hears=True):
         """Let a request arrive; the answer may be lost."""
@@ -262,36 +261,36 @@ def test_ten_thousand_lists_of_misfortunes_count_every_bit_once_or_not_at_all():
 
 def stale_marks(monkeypatch):
     """After a failed write the gate keeps believing what it believed."""
-    honest = Gate.restore
+    honest = Admission.restore
 
     def restore(gate, t, blobs):
         if not gate._intake.rounds[t].chunks:
             honest(gate, t, blobs)
 
-    monkeypatch.setattr(Gate, "restore", restore)
+    monkeypatch.setattr(Admission, "restore", restore)
 
 
 def early_answers(monkeypatch):
     """Answers do not wait for the write."""
-    honest = Ingest._write
+    honest = WriteQueue._write
 
     def write(ingest):
         for one in ingest._desk.judged:
             one.answer.done() or one.answer.set_result(one.verdicts)
         honest(ingest)
 
-    monkeypatch.setattr(Ingest, "_write", write)
+    monkeypatch.setattr(WriteQueue, "_write", write)
 
 
 def everything_counts(monkeypatch):
     """What is read back is not held against what is there."""
-    monkeypatch.setattr(Taking, "add_again", Taking.add)
-    monkeypatch.setattr(Taking, "clear", lambda _: None)
+    monkeypatch.setattr(OpenRound, "add_again", OpenRound.add)
+    monkeypatch.setattr(OpenRound, "clear", lambda _: None)
 
 
 def any_tag(monkeypatch):
     """Tags are not compared."""
-    monkeypatch.setattr(identities, "matching", lambda ours, _: np.ones(len(ours), np.bool_))
+    monkeypatch.setattr(tags, "matching", lambda ours, _: np.ones(len(ours), np.bool_))
 
 
 def marks_forgotten(monkeypatch):

@@ -12,15 +12,14 @@ from campaigns import manifest_of
 from retrasyn.errors import InputError, StoreError
 from retrasyn.messages import ENTERING, MOVING, QUITTING, Aggregate, Flags, Question
 from retrasyn.service.campaign import Campaign
-from retrasyn.service.feed import Feed
-from retrasyn.service.folded import FoldedRound, from_bytes, to_bytes
-from retrasyn.service.presence import Heard, Presence
-from retrasyn.service.rehearsal import rehearse
-from retrasyn.service.releases import Releases
+from retrasyn.service.enrolment import Presence, RoundHeartbeats
+from retrasyn.service.folded_round import FoldedRound, from_bytes, to_bytes
+from retrasyn.service.releases import Feed, Releases
+from retrasyn.service.scheduler import rehearse
+from retrasyn.service.secrets import Secrets
 from retrasyn.service.service import Service
 from retrasyn.service.settings import Settings
-from retrasyn.service.vault import Vault
-from retrasyn.simulation.recorded import Answers, Folded
+from retrasyn.simulation.rounds import Answers, Folded
 from service.crowd import Crowd, SetClock, finish, play, settings_in
 
 numbers = st.integers(0, 2**32 - 1)
@@ -56,7 +55,7 @@ def folded_rounds(draw):
             flags=flags,
         ),
         n_ever=draw(numbers),
-        changes=Heard(np.array(changed, np.int64), np.array(kinds, np.uint8)),
+        changes=RoundHeartbeats(np.array(changed, np.int64), np.array(kinds, np.uint8)),
         alarms=tuple(draw(st.lists(st.sampled_from(["move/weights", "transition/bits"])))),
     )
 
@@ -85,7 +84,7 @@ def test_the_digest_is_of_the_sums_and_nothing_else():
         )
     }
     folded = Folded(t=3, epsilon=5, size=2, n_enrolled=9, answers=answers)
-    one = FoldedRound(folded=folded, n_ever=9, changes=Heard.nothing(), alarms=())
+    one = FoldedRound(folded=folded, n_ever=9, changes=RoundHeartbeats.nothing(), alarms=())
     later = dataclasses.replace(one, folded=dataclasses.replace(folded, t=4, size=7))
     more = {
         Question(): Answers(
@@ -105,7 +104,9 @@ def test_changes_alone_tell_as_much_about_presence_as_all_heartbeats(rounds):
     whole, brief, plain = Presence(), Presence(), {}
     for t, told in enumerate(rounds):
         keys = sorted(told)
-        heard = Heard(np.array(keys, np.int64), np.array([told[k] for k in keys], np.uint8))
+        heard = RoundHeartbeats(
+            np.array(keys, np.int64), np.array([told[k] for k in keys], np.uint8)
+        )
         expected = [t - plain[k] if k in plain else 1 for k in keys if told[k] == QUITTING]
         assert whole.flags(t, heard).ages_of_quitters.tolist() == expected
         assert brief.flags(t, heard).ages_of_quitters.tolist() == expected
@@ -162,7 +163,7 @@ def test_the_feed_resumes_where_a_reader_was_and_ends_with_the_service():
 @pytest.mark.parametrize("method", ["steered", "steered-flags", "steered-hidden", "retrasyn-b"])
 @pytest.mark.parametrize("changes", [{"grid": "1"}, {"oracle": "grr"}, {"oracle": "olh"}], ids=str)
 def test_a_rehearsal_leaves_nothing_behind(method, changes, tmp_path):
-    vault = Vault.open(tmp_path / "service")
+    vault = Secrets.open(tmp_path / "service")
     settings = Settings.load(None, {"method": method, "window": "1", **changes})
     campaign = Campaign.open(settings, vault, 0.0)
     before = sorted(path.name for path in tmp_path.rglob("*"))

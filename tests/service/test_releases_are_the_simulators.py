@@ -8,18 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from retrasyn.data.clock import Clock
+from retrasyn.data.metadata import Clock
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.data.writing_files import write
 from retrasyn.messages import ENTERING, QUITTING, Aggregate, Flags, Grant, Roster
 from retrasyn.oracles.threshold import hash_range
-from retrasyn.privacy.division import Budget, Population
-from retrasyn.receipts.opening import open_receipt
-from retrasyn.receipts.verification import verify
+from retrasyn.privacy.division import BudgetDivision, UserDivision
+from retrasyn.receipts.files import open_receipt
+from retrasyn.receipts.verify import verify
 from retrasyn.service.service import Service
 from retrasyn.wire import decode_heartbeat, decode_report
-from retrasyn.wire.frames import device_of, n_answers, question_of
-from retrasyn.wire.heartbeats import is_heartbeat
+from retrasyn.wire.frames import device_of, is_heartbeat, n_answers, question_of
 from service.crowd import Crowd, SetClock, finish, play, settings_in
 
 ROUNDS = 12
@@ -53,7 +52,7 @@ class Reported:
         return keys
 
 
-class Paid(Budget):
+class Paid(BudgetDivision):
     """A division of epsilon that grants what each round asked."""
 
     def __init__(self, asked, who):
@@ -107,7 +106,7 @@ class Naive:
                 self.read(t, frame)
         plan = campaign.plan
         division = (
-            Population(Reported(self.who))
+            UserDivision(Reported(self.who))
             if plan.method.division.splits_users
             else Paid(self.asked, self.who)
         )

@@ -12,9 +12,9 @@ from retrasyn.device import Answer, Refusal
 from retrasyn.device.signatures import verify_ed25519
 from retrasyn.errors import CheckpointError, StoreError
 from retrasyn.messages import Outcome
-from retrasyn.receipts.opening import open_receipt
-from retrasyn.receipts.verification import verify
-from retrasyn.service.asking import EVERYBODY
+from retrasyn.receipts.files import open_receipt
+from retrasyn.receipts.verify import verify
+from retrasyn.service.opening import EVERYBODY
 from retrasyn.service.service import Service
 from retrasyn.wire import decode_round, round_hash
 from retrasyn.wire.canonical import signed_part, unseal

@@ -9,7 +9,7 @@ import pytest
 import postgres
 from retrasyn.errors import StoreError, UnknownToken
 from retrasyn.service.store import FoldedRow, RoundRow, open_store
-from retrasyn.service.store.migrations import STEPS
+from retrasyn.service.store.sql import STEPS
 
 CAMPAIGN = b"campaign"
 SECRET_BITS = hashlib.sha512(b"bits").digest() * 3
@@ -209,14 +209,14 @@ def test_tables_of_a_newer_version_are_refused_with_one_line(opened, place):
 
 
 def test_a_step_of_migration_happens_whole_or_not_at_all(place, monkeypatch):
-    from retrasyn.service.store import migrations
+    from retrasyn.service.store import sql
 
     open_store(place).close()
     steps = (*STEPS, "CREATE TABLE later (x BYTES); CREATE TABLE later (x BYTES)")
-    monkeypatch.setattr(migrations, "STEPS", steps)
+    monkeypatch.setattr(sql, "STEPS", steps)
     with pytest.raises(StoreError):
         open_store(place)
-    monkeypatch.setattr(migrations, "STEPS", (*STEPS, "CREATE TABLE later (x BYTES)"))
+    monkeypatch.setattr(sql, "STEPS", (*STEPS, "CREATE TABLE later (x BYTES)"))
     store = open_store(place)
     assert store.engine.execute("SELECT number FROM version") == [(len(STEPS) + 1,)]
     assert store.engine.execute("SELECT * FROM later") == []

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrasyn.engines.local import LocalEngine
-from retrasyn.service import summing
-from retrasyn.service.summing import BINARY, Sums, add_up, oracle_named
+from retrasyn.engines.base import LocalEngine
+from retrasyn.service import aggregation
+from retrasyn.service.aggregation import BINARY, Sums, add_up, oracle_named
 
 ORACLES = [
     ("oue", 1_000_000, 40),
@@ -32,7 +32,7 @@ def test_workers_add_up_what_one_would(oracle, n, n_workers, batch):
     engine.open(Sums.open)
     expected = add_up(None, packed, t=4, code=2, oracle=oracle)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(summing, "BATCH", batch)
+        patch.setattr(aggregation, "BATCH", batch)
         once = add_up(engine, packed, t=4, code=2, oracle=oracle)
         twice = add_up(engine, packed, t=4, code=2, oracle=oracle)
         other = add_up(engine, packed[:3], t=5, code=2, oracle=oracle)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from retrasyn import METHODS, synthesize
 from retrasyn.errors import InputError
-from retrasyn.simulation.live import Live
 from retrasyn.simulation.plan import Plan
+from retrasyn.simulation.stream import Live
 from retrasyn.space import Box, Grid
 from streams import BOX, recordings
 

@@ -8,8 +8,8 @@ from retrasyn.errors import SettingError
 from retrasyn.messages import Ask, Roster
 from retrasyn.oracles.choice import choose_oracle, named_oracle, oracle_for
 from retrasyn.simulation.city import CITY_BOX, demo_city
-from retrasyn.simulation.doors import Counts, Reports
 from retrasyn.simulation.plan import Plan
+from retrasyn.simulation.report_sources import Counts, Reports
 
 MILLION = 1_000_000
 

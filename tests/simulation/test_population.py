@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 import naive
 from retrasyn.data.trajectories import Trajectories
+from retrasyn.interpretation import AUTHORS, SAFE
 from retrasyn.messages import ENTERING, MOVING, QUITTING, Grant, Question
-from retrasyn.reading import AUTHORS, SAFE
-from retrasyn.simulation.population import Population, stable_words
-from retrasyn.simulation.recording import Recording, Step
+from retrasyn.simulation.population import Recording, SimulatedDevices, Step, stable_words
 from retrasyn.simulation.run import _identities
 from retrasyn.space import Box, Grid, StateSpace
 from streams import BOX, recordings
@@ -20,7 +19,7 @@ GRID = Grid(Box(*BOX), SIDE)
 
 
 def devices(real, *, reading=SAFE, endpoints=True, everybody=False, seed=0):
-    return Population(
+    return SimulatedDevices(
         identities=_identities(real, reading.ledger),
         states=StateSpace(GRID, endpoints=endpoints),
         reading=reading,

@@ -8,9 +8,9 @@ import pytest
 from retrasyn import METHODS, Box, Curator, Grid, Roster
 from retrasyn.messages import MICRO, Aggregate, Flags
 from retrasyn.oracles.choice import n_answers, oracle_for
-from retrasyn.privacy.division import Population
+from retrasyn.privacy.division import UserDivision
 from retrasyn.simulation.plan import Plan
-from retrasyn.simulation.recorded import Answers, Folded, Recorded
+from retrasyn.simulation.rounds import Answers, Folded, Recorded
 
 GRID = Grid(Box(0, 0, 1, 1), 3)
 ONE_ASK = [
@@ -68,7 +68,7 @@ def test_recorded_sums_give_the_releases_of_the_simulation(name):
         assert (ours.n_reports, ours.epsilon_t) == (theirs.n_reports, theirs.epsilon_t)
         n_reports += theirs.n_reports
     assert n_reports == second.declared.n_reports > 0
-    assert second.declared.worst == MICRO or not isinstance(first.method.division, Population)
+    assert second.declared.worst == MICRO or not isinstance(first.method.division, UserDivision)
     assert second.personal.worst <= MICRO
 
 

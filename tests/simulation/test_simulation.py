@@ -15,7 +15,7 @@ from retrasyn.messages import Flags, Grant
 from retrasyn.oracles.choice import n_answers
 from retrasyn.simulation.city import CITY_BOX, demo_city
 from retrasyn.simulation.plan import Plan
-from retrasyn.simulation.recording import Recording, Step
+from retrasyn.simulation.population import Recording, Step
 from retrasyn.simulation.run import _identities
 from retrasyn.space import Box, Grid
 from streams import BOX, recordings

@@ -6,7 +6,7 @@ import pytest
 from retrasyn.errors import BudgetExceeded
 from retrasyn.messages import MICRO, Aggregate, Question
 from retrasyn.simulation.plan import Plan
-from retrasyn.simulation.recorded import Answers, Folded, Recorded
+from retrasyn.simulation.rounds import Answers, Folded, Recorded
 from retrasyn.space import Box, Grid
 
 GRID = Grid(Box(0, 0, 1, 1), 2)

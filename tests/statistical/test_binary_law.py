@@ -8,7 +8,7 @@ from scipy import stats
 
 from retrasyn.messages import Grant, Question
 from retrasyn.oracles.binary import BinaryResponse
-from retrasyn.simulation.doors import Counts, Reports
+from retrasyn.simulation.report_sources import Counts, Reports
 
 N_USERS, N_TRUE, N_ROUNDS = 60, 23, 4000
 LEVEL = 1e-6  # of each test

@@ -10,7 +10,7 @@ from scipy import stats
 import naive
 from retrasyn.messages import Grant
 from retrasyn.oracles import OUE
-from retrasyn.simulation.doors import Counts, Reports
+from retrasyn.simulation.report_sources import Counts, Reports
 
 N_STATES, N_USERS, N_ROUNDS = 10, 60, 4000
 LEVEL = 1e-6  # of each test, after Bonferroni over the states

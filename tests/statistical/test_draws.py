@@ -5,8 +5,8 @@ from scipy import stats
 
 from retrasyn.messages import Ask, Roster
 from retrasyn.privacy.selection import UniformDraw
-from retrasyn.randomness.addresses import address
 from retrasyn.randomness.kernels import words_at
+from retrasyn.randomness.words import address
 
 LEVEL = 1e-6
 

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import naive
+from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
-from retrasyn.reading import SAFE
 from retrasyn.space import Box, Grid, StateSpace
 from retrasyn.synthesis.lifecycle import EnterQuit, LifecycleMemory
 from retrasyn.synthesis.streams import Streams

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
+from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
-from retrasyn.randomness.addresses import address
 from retrasyn.randomness.kernels import words_at
-from retrasyn.reading import SAFE
+from retrasyn.randomness.words import address
 from retrasyn.space import Box, Grid
+from retrasyn.synthesis import kernels, steered_steps
 from retrasyn.synthesis import kernels as shared
 from retrasyn.synthesis.lifecycle import (
     AGE_EDGES,
@@ -20,14 +21,13 @@ from retrasyn.synthesis.lifecycle import (
     QuitAsSeen,
     QuitByAge,
     QuitByLength,
-    Scene,
+    SynthesisContext,
 )
-from retrasyn.synthesis.ordered import kernels, steps
-from retrasyn.synthesis.ordered.angles import angles
-from retrasyn.synthesis.ordered.steps import _FLOOR, OrderedSteps
+from retrasyn.synthesis.steered_plan import angles
+from retrasyn.synthesis.steered_steps import _FLOOR, OrderedSteps
 from retrasyn.synthesis.streams import Streams
 from retrasyn.synthesis.synthesizer import Synthesizer
-from retrasyn.synthesis.workers import MIN_SLICE
+from retrasyn.synthesis.threads import MIN_SLICE
 from shards import dealt
 
 T, SEED = 1500, 7
@@ -81,7 +81,7 @@ def plan_of(lifecycle, streams, side, size, seed, *, quits=True, scale=40.0, **s
         reading=SAFE,
         length_scale=scale,
         size=size,
-        scene=Scene(cell_counts=counts, mass=mass_of(side, seed), **scene),
+        scene=SynthesisContext(cell_counts=counts, mass=mass_of(side, seed), **scene),
     )
 
 
@@ -301,13 +301,15 @@ def test_steering_goes_on_from_the_pull_before(side, n, seed):
             reading=SAFE,
             length_scale=None,
             size=n,
-            scene=Scene(cell_counts=counts, mass=mass, ages_of_quitters=np.empty(0, np.int64)),
+            scene=SynthesisContext(
+                cell_counts=counts, mass=mass, ages_of_quitters=np.empty(0, np.int64)
+            ),
         )
         advance(streams, plan, side, t=T + t)
         kernel = mass / mass.sum(axis=1, keepdims=True)
-        begin = [v**steps._KEPT_PULL for v in expected]
+        begin = [v**steered_steps._KEPT_PULL for v in expected]
         _, expected = naive.steer(
-            kernel.tolist(), mass.tolist(), counts.tolist(), side, begin, steps._ROUNDS
+            kernel.tolist(), mass.tolist(), counts.tolist(), side, begin, steered_steps._ROUNDS
         )
         np.testing.assert_allclose(memory.pull, expected, rtol=1e-9)
 
@@ -397,7 +399,7 @@ def test_steps_in_order_keep_sizes_cells_and_points_together(many, lifecycle, si
             reading=SAFE,
             length_scale=10.0,
             size=size,
-            scene=Scene(
+            scene=SynthesisContext(
                 cell_counts=counts,
                 mass=mass_of(side, t) if known else None,
                 hazard=np.full(400, 0.1),

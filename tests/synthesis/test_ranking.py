@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrasyn.space import Box, Grid
+from retrasyn.synthesis import ranking
 from retrasyn.synthesis.kernels import ENDED
-from retrasyn.synthesis.ranking import choice
-from retrasyn.synthesis.ranking.choice import choose_smallest
+from retrasyn.synthesis.ranking import choose_smallest
 from retrasyn.synthesis.streams import Streams
 from shards import dealt
 
@@ -56,7 +56,7 @@ def test_the_smallest_of_each_group_end_and_equal_keys_go_by_id(few, rows, n_sha
         expected |= set(sorted(group, key=lambda i: (keys[i], i))[:n])
     sharded = ranked(keys, groups, alive, n_shards)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choice, "FEW", few)
+        patch.setattr(ranking, "FEW", few)
         sharded.engine.each("end_ranked", *choose_smallest(sharded.engine, wanted, sizes))
     assert ended(sharded) == expected
 
@@ -79,4 +79,4 @@ def test_shards_list_few_candidates_of_many():
 
     sharded.engine = type("Asked", (), {"each": staticmethod(each)})()
     choose_smallest(sharded.engine, np.array([1000]), np.array([keys.size]))
-    assert sum(listed) <= choice.FEW
+    assert sum(listed) <= ranking.FEW

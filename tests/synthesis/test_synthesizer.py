@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
-from retrasyn.randomness.addresses import address
-from retrasyn.reading import SAFE
+from retrasyn.randomness.words import address
 from retrasyn.space import Box, Grid, StateSpace
 from retrasyn.synthesis import kernels
 from retrasyn.synthesis.lifecycle import EnterQuit, Immortal, LifecycleMemory
 from retrasyn.synthesis.streams import Streams
 from retrasyn.synthesis.synthesizer import Synthesizer
-from retrasyn.synthesis.workers import MIN_SLICE
+from retrasyn.synthesis.threads import MIN_SLICE
 from shards import dealt
 
 GRID = Grid(Box(0, 0, 1, 1), 4)

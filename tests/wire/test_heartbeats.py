@@ -10,7 +10,7 @@ from campaigns import DEVICE, DEVICE_KEY
 from retrasyn.errors import WireError
 from retrasyn.messages import ENTERING, MOVING, QUITTING, Heartbeat, Report
 from retrasyn.wire import decode_heartbeat, encode_heartbeat, encode_report
-from retrasyn.wire.heartbeats import HEARTBEAT_BYTES, is_heartbeat
+from retrasyn.wire.frames import HEARTBEAT_BYTES, is_heartbeat
 
 HEARTBEAT = Heartbeat(kind=MOVING, t=77, manifest=b"manifest", device=DEVICE)
 

@@ -1,4 +1,4 @@
-"""What is checked about many reports, each with a figure and the limit it must keep."""
+"""What is checked about many reports, with bounds on epsilon from counts, and the verdict."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STANDARD_ERRORS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """One check: the figure, the most it may be, and what that means."""
 
     name: str
@@ -41,7 +41,7 @@ class Finding:
 
 def check_marginals(
     tables: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int]],
-) -> Finding:
+) -> CheckResult:
     """Compare how often every event happened with its chance: (counts, chances, n) per input.
 
     The figure is the smallest p-value of exact two-sided tests, times their number.
@@ -58,7 +58,7 @@ def check_marginals(
     for chance, (hits, trials) in pooled.items():
         worst = min(worst, _smallest_p(np.array([hits]), np.array([chance]), trials))
     n_tests += len(pooled)
-    return Finding("marginals", -min(1.0, worst * n_tests), -MARGINALS_LEVEL)
+    return CheckResult("marginals", -min(1.0, worst * n_tests), -MARGINALS_LEVEL)
 
 
 def _smallest_p(counts: npt.NDArray[np.int64], chances: npt.NDArray[np.float64], n: int) -> float:
@@ -67,7 +67,7 @@ def _smallest_p(counts: npt.NDArray[np.int64], chances: npt.NDArray[np.float64],
     return float(np.minimum(1.0, 2 * np.minimum(below, above)).min())
 
 
-def check_independence(subject: Subject, events: Events, state: int) -> Finding:
+def check_independence(subject: Subject, events: Events, state: int) -> CheckResult:
     """Compare the top eigenvalue of the events' correlations with that of independent ones.
 
     Events of one report (where it has several that are independent), then consecutive reports.
@@ -76,7 +76,7 @@ def check_independence(subject: Subject, events: Events, state: int) -> Finding:
     own = events[:, state]
     rows = own[: own.size // _ROW * _ROW].reshape(-1, _ROW)
     within = events[:N_CORRELATED, : subject.n_independent]
-    return Finding("independence", max(_excess(within), _excess(rows)), CORRELATION_SLACK)
+    return CheckResult("independence", max(_excess(within), _excess(rows)), CORRELATION_SLACK)
 
 
 def _excess(events: Events) -> float:
@@ -103,14 +103,14 @@ def group_estimates(
     return (hits / size - oracle.q) / (oracle.p - oracle.q), size
 
 
-def check_bias(subject: Subject, estimates: npt.NDArray[np.float64], size: int) -> Finding:
+def check_bias(subject: Subject, estimates: npt.NDArray[np.float64], size: int) -> CheckResult:
     """Compare the mean estimate with the truth, a half; the figure is in standard errors."""
     variance = variance_at(subject.oracle, size, 0.5)
     error = math.sqrt(variance / estimates.size)
-    return Finding("unbiased", abs(float(estimates.mean()) - 0.5) / error, BIAS_LIMIT)
+    return CheckResult("unbiased", abs(float(estimates.mean()) - 0.5) / error, BIAS_LIMIT)
 
 
-def check_variance(subject: Subject, estimates: npt.NDArray[np.float64], size: int) -> Finding:
+def check_variance(subject: Subject, estimates: npt.NDArray[np.float64], size: int) -> CheckResult:
     """Compare the variance of the estimates with what the oracle says of it.
 
     The figure is the deviation, as a share. From few groups the variance itself is known badly;
@@ -121,4 +121,79 @@ def check_variance(subject: Subject, estimates: npt.NDArray[np.float64], size: i
     spreads = [chance * (1 - chance) for chance in (oracle.p, oracle.q)]
     kurtosis = sum(s * (1 - 6 * s) for s in spreads) / (size / 2 * sum(spreads) ** 2)
     limit = max(VARIANCE_LIMIT, _STANDARD_ERRORS * math.sqrt((2 + kurtosis) / estimates.size))
-    return Finding("variance", abs(float(estimates.var()) / variance - 1), limit)
+    return CheckResult("variance", abs(float(estimates.var()) / variance - 1), limit)
+
+
+def chance_bounds(hits: int, n: int, *, alpha: float) -> tuple[float, float]:
+    """Return bounds of a chance, each missed with probability alpha at most.
+
+    >>> low, high = chance_bounds(0, 100, alpha=0.01)
+    >>> low, round(high, 4)
+    (0.0, 0.045)
+    """
+    low = 0.0 if hits == 0 else float(stats.beta.ppf(alpha, hits, n - hits + 1))
+    high = 1.0 if hits == n else float(stats.beta.isf(alpha, hits + 1, n - hits))
+    return low, high
+
+
+def epsilon_lower_bound(hits: int, other_hits: int, n: int, *, alpha: float) -> float:
+    """Return what epsilon is at least, from hits of an event among n reports of each input.
+
+    >>> round(epsilon_lower_bound(365_529, 134_471, 1_000_000, alpha=1e-6), 3)
+    0.981
+    """
+    low, _ = chance_bounds(hits, n, alpha=alpha / 2)
+    _, high = chance_bounds(other_hits, n, alpha=alpha / 2)
+    return max(0.0, math.log(low / high)) if low > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What an audit found. Every figure stands beside its limit."""
+
+    oracle: str
+    path: str
+    epsilon: float
+    n_answers: int
+    reports_per_input: int
+    alpha: float
+    epsilon_lower_bound: float
+    margin: float  # by how much the bound lies below what was seen
+    exact_fault: str | None  # of the exact law; None: it holds, or the path was not asked
+    repeats_after_fork: bool
+    marginals: CheckResult
+    independence: CheckResult
+    unbiased: CheckResult
+    variance: CheckResult
+
+    @property
+    def violations(self) -> tuple[str, ...]:
+        """The names of the checks that failed."""
+        failed = {
+            "epsilon": self.epsilon_lower_bound > self.epsilon,
+            "exact": self.exact_fault is not None,
+            "marginals": not self.marginals.ok,
+            "independence": not self.independence.ok or self.repeats_after_fork,
+            "unbiased": not self.unbiased.ok,
+            "variance": not self.variance.ok,
+        }
+        return tuple(name for name, fails in failed.items() if fails)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values, ready for JSON."""
+        failed = self.violations
+        return {
+            "oracle": self.oracle,
+            "path": self.path,
+            "epsilon": self.epsilon,
+            "epsilon_lower_bound": self.epsilon_lower_bound,
+            "alpha": self.alpha,
+            "reports_per_input": self.reports_per_input,
+            "answers": self.n_answers,
+            "exact_ok": "exact" not in failed if self.path == "devices" else None,
+            "marginals_ok": "marginals" not in failed,
+            "independence_ok": "independence" not in failed,
+            "unbiased_ok": "unbiased" not in failed,
+            "variance_ok": "variance" not in failed,
+            "violations": list(failed),
+        }

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 
-from retrasyn.audit.subject import Report
+from retrasyn.audit.subject import ReportMaker
 from retrasyn.messages import MICRO
 from retrasyn.oracles.single import NULL, SEED_BYTES, hash_answer
 from retrasyn.oracles.threshold import hash_range
@@ -44,7 +44,7 @@ def least_threshold(epsilon: int, others: int) -> int:
         return int(_WORD * Decimal(others) / (power + others)) + 1
 
 
-def law_holds(name: str, report: Report, *, epsilon: int, n_answers: int) -> str | None:
+def law_holds(name: str, report: ReportMaker, *, epsilon: int, n_answers: int) -> str | None:
     """Return None if the exact law holds, else what is wrong."""
     check = {"oue": _check_unary, "grr": _check_symbol, "olh": _check_hash}[name]
     try:
@@ -54,7 +54,7 @@ def law_holds(name: str, report: Report, *, epsilon: int, n_answers: int) -> str
     return None
 
 
-def _check_unary(report: Report, epsilon: int, n_answers: int) -> None:
+def _check_unary(report: ReportMaker, epsilon: int, n_answers: int) -> None:
     quiet = [_TOP] * n_answers
     for state in (1, n_answers - 1, NULL):
         for bit in {0, 1, n_answers // 2, n_answers - 1}:
@@ -69,7 +69,7 @@ def _check_unary(report: Report, epsilon: int, n_answers: int) -> None:
             _compare(_count(is_on), 1 if bit == state else None, epsilon, 1)
 
 
-def _check_symbol(report: Report, epsilon: int, n_answers: int) -> None:
+def _check_symbol(report: ReportMaker, epsilon: int, n_answers: int) -> None:
     size = len(_obey(report, 0, n_answers, epsilon, [_TOP, _TOP]))
     for state in (0, n_answers - 1, NULL):
         truth = n_answers if state == NULL else state
@@ -82,7 +82,7 @@ def _check_symbol(report: Report, epsilon: int, n_answers: int) -> None:
         raise Disobedience(f"a symbol takes {size} bytes")
 
 
-def _check_hash(report: Report, epsilon: int, n_answers: int) -> None:
+def _check_hash(report: ReportMaker, epsilon: int, n_answers: int) -> None:
     n_values = hash_range(epsilon)
     for state in (0, n_answers - 1):
         for seed in (0, 7, _WORD // 3):
@@ -140,7 +140,9 @@ def _count(holds: Callable[[int], bool]) -> int:
     return high
 
 
-def _obey(report: Report, state: int, n_answers: int, epsilon: int, words: Sequence[int]) -> bytes:
+def _obey(
+    report: ReportMaker, state: int, n_answers: int, epsilon: int, words: Sequence[int]
+) -> bytes:
     """Return a report made of these words, eight bytes each, in this order."""
     rest = list(words)
 

@@ -12,21 +12,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from retrasyn.audit.bounds import epsilon_lower_bound
 from retrasyn.audit.checks import (
+    Verdict,
     check_bias,
     check_independence,
     check_marginals,
     check_variance,
+    epsilon_lower_bound,
     group_estimates,
 )
 from retrasyn.audit.exact import law_holds
-from retrasyn.audit.subject import PATHS, Devices, Report, Simulated, Subject, Tick
-from retrasyn.audit.verdict import Verdict
+from retrasyn.audit.subject import PATHS, DevicePath, ReportMaker, Simulated, Subject, Tick
 from retrasyn.errors import SettingError
 from retrasyn.messages import MICRO
 from retrasyn.oracles.single import NULL
-from retrasyn.randomness.entropy import Words, system_bytes
+from retrasyn.randomness.words import Words, system_bytes
 
 ALPHA = 1e-6
 """Chance that the lower bound exceeds the epsilon of a faultless oracle, at most."""
@@ -50,7 +50,7 @@ def audit_oracle(
     reports: int = 1_000_000,
     n_answers: int = N_ANSWERS,
     simulated: bool = False,
-    report: Report | None = None,
+    report: ReportMaker | None = None,
     words: Words = system_bytes,
     progress: Progress | None = None,
 ) -> Verdict:
@@ -69,7 +69,7 @@ def audit_oracle(
         name=oracle,
         epsilon=epsilon,
         n_answers=n_answers,
-        path=Simulated(words=words) if simulated else Devices(report=own, words=words),
+        path=Simulated(words=words) if simulated else DevicePath(report=own, words=words),
     )
     inputs = [NULL, *np.linspace(0, n_answers - 1, min(N_INPUTS, n_answers), dtype=int).tolist()]
     tick = _counter(progress, 2 * reports + len(inputs) * min(N_MARGINAL, reports))
@@ -129,7 +129,7 @@ def _counter(progress: Progress | None, total: int) -> Tick:
     return tick
 
 
-def _repeats_after_fork(report: Report, n_answers: int) -> bool:
+def _repeats_after_fork(report: ReportMaker, n_answers: int) -> bool:
     """Tell whether parent and child make the same reports after a fork, at epsilon 1."""
 
     def several() -> bytes:

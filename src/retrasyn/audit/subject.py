@@ -16,8 +16,8 @@ import numpy.typing as npt
 from retrasyn.oracles import kernels, single
 from retrasyn.oracles.base import Oracle
 from retrasyn.oracles.choice import named_oracle
-from retrasyn.oracles.olh import OLH
-from retrasyn.randomness.entropy import Words, system_bytes
+from retrasyn.oracles.hashed import OLH
+from retrasyn.randomness.words import Words, system_bytes
 
 Events = npt.NDArray[np.bool_]
 Tick = Callable[[int], None]
@@ -28,7 +28,7 @@ _CHUNK = 5_000
 _TOLD = 64  # values of a hash that are counted one by one
 
 
-class Report(Protocol):
+class ReportMaker(Protocol):
     """Makes one report, as a device does."""
 
     def __call__(self, state: int, n_answers: int, *, epsilon: int, words: Words) -> bytes:
@@ -37,10 +37,10 @@ class Report(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Devices:
+class DevicePath:
     """The path of devices: one call of the shipped function for every report."""
 
-    report: Report
+    report: ReportMaker
     words: Words = system_bytes
 
     def sample(
@@ -85,7 +85,7 @@ class Subject:
     name: str
     epsilon: int
     n_answers: int
-    path: Devices | Simulated
+    path: DevicePath | Simulated
 
     @property
     def oracle(self) -> Oracle:

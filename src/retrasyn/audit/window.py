@@ -14,9 +14,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from retrasyn.audit.attacks import ATTACKS, Attack
-from retrasyn.audit.bounds import epsilon_lower_bound
-from retrasyn.audit.game import Game, Run, manifest_of
+from retrasyn.audit.checks import epsilon_lower_bound
+from retrasyn.audit.game import ATTACKS, Attack, Game, Run, manifest_of
 from retrasyn.errors import SettingError
 from retrasyn.messages import MICRO
 
@@ -28,7 +27,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class AttackResult:
     """What one attack brought."""
 
     attack: str
@@ -51,10 +50,10 @@ class WindowVerdict:
     epsilon: float
     alpha: float
     runs_per_input: int
-    findings: tuple[Finding, ...]
+    findings: tuple[AttackResult, ...]
 
     @property
-    def worst(self) -> Finding:
+    def worst(self) -> AttackResult:
         """The attack that learnt most."""
         return max(self.findings, key=lambda finding: finding.epsilon_lower_bound)
 
@@ -143,7 +142,7 @@ def _play(game: Game, runs: int, counter: _Counter) -> tuple[list[Run], list[Run
     return played
 
 
-def _judge(attack: Attack, played: tuple[list[Run], list[Run]], *, alpha: float) -> Finding:
+def _judge(attack: Attack, played: tuple[list[Run], list[Run]], *, alpha: float) -> AttackResult:
     """Bound epsilon by the event that the score is c or more.
 
     c is chosen on runs of its own, as what would bound best if the rest were like them.
@@ -155,7 +154,7 @@ def _judge(attack: Attack, played: tuple[list[Run], list[Run]], *, alpha: float)
     bounds = [_bound(alike[0] >= c, alike[1] >= c, alpha=alpha) for c in choices]
     best = choices[int(np.argmax(bounds))]
     everyone = [*played[0], *played[1]]
-    return Finding(
+    return AttackResult(
         attack=attack.name,
         about=attack.about,
         epsilon_lower_bound=_bound(ours[n:] >= best, theirs[n:] >= best, alpha=alpha),

@@ -14,8 +14,7 @@ import typer
 import typer.core
 
 from retrasyn.cli import completion
-from retrasyn.cli.audit import audit
-from retrasyn.cli.audit_window import audit_window
+from retrasyn.cli.audit import audit, audit_window
 from retrasyn.cli.convert import convert
 from retrasyn.cli.demo import demo
 from retrasyn.cli.demo_live import demo_live
@@ -76,7 +75,7 @@ def _root(
         print(completion.install(install_completion))
         raise typer.Exit
     if context.invoked_subcommand is None:
-        from retrasyn.cli.first_steps import first_steps
+        from retrasyn.cli.pages import first_steps
 
         print(first_steps(__version__))
 

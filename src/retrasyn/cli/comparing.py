@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from retrasyn.foreign import parse_json
+from retrasyn.bounded_json import parse_json
 
 if TYPE_CHECKING:
     from retrasyn.data.trajectories import Trajectories

@@ -15,7 +15,7 @@ from retrasyn.cli import options
 from retrasyn.cli.interrupts import saying_stopped
 
 if TYPE_CHECKING:
-    from retrasyn.data.discretise import Summary
+    from retrasyn.data.discretise import ConversionSummary
     from retrasyn.data.trajectories import Trajectories
 
 _Column = typer.Option(metavar="COLUMN", help="Its column, where the name is unusual.")
@@ -125,13 +125,13 @@ def _counting(*, quiet: bool) -> Iterator[Callable[[int], None]]:
         yield lambda n_fixes: bar.update(task, completed=n_fixes)
 
 
-def _facts(real: Trajectories, summary: Summary) -> dict[str, object]:
+def _facts(real: Trajectories, summary: ConversionSummary) -> dict[str, object]:
     """Return the summary, what a timestamp means and the coordinate system."""
     clock = None if real.clock is None else {"epoch": real.clock.epoch, "period": real.clock.period}
     return {**summary.to_dict(), "clock": clock, "crs": real.crs}
 
 
-def _show(out: Path, real: Trajectories, summary: Summary) -> None:
+def _show(out: Path, real: Trajectories, summary: ConversionSummary) -> None:
     """Print the summary as a table."""
     from rich.console import Console
     from rich.table import Table

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from retrasyn.cli import options, showing
+from retrasyn.cli import options, watch
 from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def demo(
         bool, typer.Option("--json", help="Print the figures and files as JSON, and nothing else.")
     ] = False,
     quiet: options.Quiet = False,
-    port: showing.Port = 8700,
-    opens: showing.Open = False,
+    port: watch.Port = 8700,
+    opens: watch.Open = False,
 ) -> None:
     """Make a small city with a rush hour, synthesise it privately, compare both in a report.
 
@@ -72,16 +72,16 @@ def demo(
 
 def _show(seed: int, oracle: OracleWish, pace: float, port: int, *, opens: bool) -> int:
     """Synthesise the city before everybody's eyes; return the exit code."""
-    from retrasyn.data.moving_objects.road_lines import write_roads
+    from retrasyn.data.moving_objects.network import write_roads
     from retrasyn.simulation.city import CITY_BOX, city_roads, demo_city
     from retrasyn.simulation.unfolding import Unfolding
     from retrasyn.space import Grid
 
-    with showing.needing_serve():
-        from retrasyn.service.map_settings import MapSettings
-        from retrasyn.service.viewing.live import LiveSimulation
-        from retrasyn.service.web.stand import Stand
-    with Stand(host=showing.HERE, port=port) as stand, TemporaryDirectory() as folder:
+    with watch.needing_serve():
+        from retrasyn.service.settings import MapSettings
+        from retrasyn.service.viewing.recordings import LiveSimulation
+        from retrasyn.service.web.running import ViewerServer
+    with ViewerServer(host=watch.HERE, port=port) as stand, TemporaryDirectory() as folder:
         real = demo_city(seed=seed)
         unfolding = Unfolding.of(real, Grid(CITY_BOX, 6), seed=seed, oracle=oracle)
         live = LiveSimulation(unfolding, pace, "A small city, real and synthetic")
@@ -95,7 +95,7 @@ def _show(seed: int, oracle: OracleWish, pace: float, port: int, *, opens: bool)
         return stand.show(
             live.exhibit(real),
             MapSettings(roads=roads),
-            announce=showing.announcing("The city is shown as it is made at", opens=opens),
+            announce=watch.announcing("The city is shown as it is made at", opens=opens),
             meanwhile=unfold,
         )
 
@@ -104,10 +104,10 @@ def _report(out: Path, seed: int, oracle: OracleWish, *, quiet: bool) -> _Made:
     """Synthesise the city and write everything, with a report."""
     from retrasyn.data.writing_files import write
     from retrasyn.errors import OutputError
+    from retrasyn.files import replacing
     from retrasyn.metrics.pair import Pair
     from retrasyn.metrics.suite import evaluate_pair
     from retrasyn.receipts.files import receipt_place, write_with_receipt
-    from retrasyn.replacing import replacing
     from retrasyn.report.page import check_available, write_report
     from retrasyn.simulation.city import CITY_BOX, demo_city
     from retrasyn.simulation.run import synthesize

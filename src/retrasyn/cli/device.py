@@ -15,9 +15,9 @@ from retrasyn.cli.interrupts import saying_stopped
 from retrasyn.errors import ConsentError, SettingError
 
 if TYPE_CHECKING:
-    from retrasyn.client.clock import RealClock
-    from retrasyn.client.fixes import Fixes, Latest
+    from retrasyn.client.fixes import FixSource, Latest
     from retrasyn.client.owner import Owned
+    from retrasyn.client.rounds import RealClock
     from retrasyn.messages import Manifest
 
 device = typer.Typer(help="Take part in a campaign with this machine.", no_args_is_help=True)
@@ -70,9 +70,9 @@ def run(
 
     Example: retrasyn device run --at 2.5,7.1 --rounds 60
     """
-    from retrasyn.client.clock import RealClock
-    from retrasyn.client.http import Server
+    from retrasyn.client.curator_client import CuratorClient
     from retrasyn.client.loop import Loop
+    from retrasyn.client.rounds import RealClock
     from retrasyn.wire.canonical import unseal
     from retrasyn.wire.texts import manifest_id
 
@@ -81,7 +81,7 @@ def run(
     with (
         saying_stopped("silent until it runs again"),
         open_owned(folder) as owned,
-        Server(owned.identity.server) as server,
+        CuratorClient(owned.identity.server) as server,
     ):
         envelope = server.campaign()
         if accept:
@@ -136,9 +136,9 @@ def accept(folder: Folder = _FOLDER, yes: Yes = False) -> None:
 
     Example: retrasyn device accept --yes
     """
-    from retrasyn.client.http import Server
+    from retrasyn.client.curator_client import CuratorClient
 
-    with open_owned(folder) as owned, Server(owned.identity.server) as server:
+    with open_owned(folder) as owned, CuratorClient(owned.identity.server) as server:
         manifest = owned.accept(server.campaign(), agreement(yes=yes))
     print(f"agreed to {manifest.name!r}; retrasyn device status shows what is left of quarantine")
 
@@ -152,7 +152,7 @@ def leave(folder: Folder = _FOLDER) -> None:
 
     Example: retrasyn device leave
     """
-    from retrasyn.client.identity import read_identity
+    from retrasyn.client.owner import read_identity
 
     if read_identity(folder) is None:
         status(folder)
@@ -191,7 +191,7 @@ def agreement(*, yes: bool) -> Callable[[Manifest], bool]:
     return agree
 
 
-def _fixes(at: str | None, csv: Path | None, clock: RealClock) -> Fixes:
+def _fixes(at: str | None, csv: Path | None, clock: RealClock) -> FixSource:
     """Return where positions come from."""
     from retrasyn.client.fixes import Latest, StandingStill, read_place, read_rows
 

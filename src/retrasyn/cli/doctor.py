@@ -10,7 +10,7 @@ import typer
 from retrasyn.cli import options
 
 if TYPE_CHECKING:
-    from retrasyn.cli.installation import Finding
+    from retrasyn.cli.installation import InstalledPart
 
 
 def doctor(
@@ -45,7 +45,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _tell(findings: list[Finding], *, n_broken: int) -> str:
+def _tell(findings: list[InstalledPart], *, n_broken: int) -> str:
     """Say one line per finding, with what to type below it."""
     width = max(len(finding.name) for finding in findings)
     lines = []

@@ -19,9 +19,9 @@ from retrasyn.errors import BudgetExceeded, InputError, OutputError
 from retrasyn.messages import MICRO
 
 if TYPE_CHECKING:
+    from retrasyn.fleet.device_pool import Positions
     from retrasyn.fleet.fleet import Fleet, Tally
-    from retrasyn.fleet.positions import Positions
-    from retrasyn.fleet.recount import Recount
+    from retrasyn.fleet.ledger import Recount
 
 
 def fleet(
@@ -62,7 +62,7 @@ def fleet(
 
     Example: retrasyn fleet --server http://127.0.0.1:8700 --operator-token operator.token
     """
-    from retrasyn.client.http import Server
+    from retrasyn.client.curator_client import CuratorClient
     from retrasyn.data.writing_files import check_apart
     from retrasyn.fleet.fleet import Fleet
 
@@ -73,7 +73,7 @@ def fleet(
     token = None if operator_token is None else _read_token(operator_token)
     with ExitStack() as stack:
         recorder = None if record is None else _Recorder(stack.enter_context(_open(record)))
-        curator = stack.enter_context(Server(server))
+        curator = stack.enter_context(CuratorClient(server))
         crowd = Fleet.muster(curator, positions, folder, operator_token=token, record=recorder)
         stack.callback(crowd.close)
         n_rounds = rounds or positions.n_timestamps
@@ -126,7 +126,7 @@ def _tell(crowd: Fleet, tally: Tally) -> Recount:
 
 
 def _positions(source: Path | None, devices: int | None) -> Positions:
-    from retrasyn.fleet.positions import Positions
+    from retrasyn.fleet.device_pool import Positions
 
     if source is not None:
         from retrasyn.data.reading_files import read

@@ -56,8 +56,8 @@ def generate(
     """
     from retrasyn.data.moving_objects.city_network import city_network
     from retrasyn.data.moving_objects.generate import generate as make
+    from retrasyn.data.moving_objects.network import check_roads_place, write_roads
     from retrasyn.data.moving_objects.reading_networks import read_network
-    from retrasyn.data.moving_objects.road_lines import check_roads_place, write_roads
     from retrasyn.data.writing_files import check_writable, write
     from retrasyn.errors import SettingError
 

@@ -38,7 +38,7 @@ Verdict = Literal["ok", "miss", "FAIL", "note"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class InstalledPart:
     """One part, how it is, and what to type where something can be done."""
 
     name: str
@@ -47,7 +47,7 @@ class Finding:
     remedy: str = ""
 
 
-def examine(port: int) -> list[Finding]:
+def examine(port: int) -> list[InstalledPart]:
     """Examine everything, in the order in which one would mend it."""
     return [
         _python(),
@@ -65,36 +65,42 @@ def examine(port: int) -> list[Finding]:
 
 
 def _guarded(
-    name: str, check: Callable[[], Finding], remedy: str = _AGAIN, *, verdict: Verdict = "FAIL"
-) -> Finding:
+    name: str,
+    check: Callable[[], InstalledPart],
+    remedy: str = _AGAIN,
+    *,
+    verdict: Verdict = "FAIL",
+) -> InstalledPart:
     """Make a finding of whatever goes wrong: an installation may be broken in any way."""
     try:
         return check()
     except Exception as error:  # noqa: BLE001 - a doctor is not stopped by an illness
         said = " ".join(str(error).split()) or type(error).__name__
-        return Finding(name, verdict, said, remedy)
+        return InstalledPart(name, verdict, said, remedy)
 
 
-def _python() -> Finding:
+def _python() -> InstalledPart:
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info[:2] < OLDEST_PYTHON:
-        return Finding("python", "FAIL", f"{version} is too old", "install Python 3.11 or newer")
-    return Finding("python", "ok", f"{version} in {sys.prefix}")
+        return InstalledPart(
+            "python", "FAIL", f"{version} is too old", "install Python 3.11 or newer"
+        )
+    return InstalledPart("python", "ok", f"{version} in {sys.prefix}")
 
 
-def _libraries() -> Iterator[Finding]:
+def _libraries() -> Iterator[InstalledPart]:
     """Look for what the base needs."""
     for name in ("retrasyn", *requirements()[""]):
         yield _guarded(name, functools.partial(_library, name))
 
 
-def _library(name: str) -> Finding:
+def _library(name: str) -> InstalledPart:
     try:
         version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        return Finding(name, "FAIL", "is not installed", _AGAIN)
+        return InstalledPart(name, "FAIL", "is not installed", _AGAIN)
     importlib.import_module(name)  # it may be there and broken
-    return Finding(name, "ok", version)
+    return InstalledPart(name, "ok", version)
 
 
 def requirements() -> dict[str, list[str]]:
@@ -112,7 +118,7 @@ def requirements() -> dict[str, list[str]]:
     return found
 
 
-def _extras() -> Iterator[Finding]:
+def _extras() -> Iterator[InstalledPart]:
     """Look for optional libraries, extra by extra."""
     for extra, names in requirements().items():
         if extra in ("", *_OURS):
@@ -121,9 +127,9 @@ def _extras() -> Iterator[Finding]:
         if missing:
             what = f"{', '.join(missing)}: not installed"
             remedy = f'{_pip()} install "retrasyn[{extra}]"'
-            yield Finding(f"[{extra}]", "miss", what, remedy)
+            yield InstalledPart(f"[{extra}]", "miss", what, remedy)
         else:
-            yield Finding(f"[{extra}]", "ok", ", ".join(names))
+            yield InstalledPart(f"[{extra}]", "ok", ", ".join(names))
 
 
 def _pip() -> str:
@@ -139,7 +145,7 @@ def _is_installed(name: str) -> bool:
     return True
 
 
-def _kernels() -> Finding:
+def _kernels() -> InstalledPart:
     """Run a compiled kernel, and see whether what was compiled can be kept."""
     import numpy as np
 
@@ -152,13 +158,13 @@ def _kernels() -> Finding:
         raise ArithmeticError(f"a compiled kernel counted {counted.tolist()} in 0b101")
     folder = Path(count_bits.stats.cache_path or sys.prefix)
     if not os.access(_nearest(folder), os.W_OK):
-        return Finding(
+        return InstalledPart(
             "kernels",
             "note",
             f"work, and are compiled anew each time: {folder} cannot be written",
             KEEP_KERNELS,
         )
-    return Finding("kernels", "ok", f"ready in {took:.1f} s, kept in {folder}")
+    return InstalledPart("kernels", "ok", f"ready in {took:.1f} s, kept in {folder}")
 
 
 def _nearest(folder: Path) -> Path:
@@ -166,15 +172,15 @@ def _nearest(folder: Path) -> Path:
     return next((place for place in (folder, *folder.parents) if place.exists()), folder)
 
 
-def _randomness() -> Finding:
-    from retrasyn.randomness.entropy import system_bytes
+def _randomness() -> InstalledPart:
+    from retrasyn.randomness.words import system_bytes
 
     if system_bytes(32) == system_bytes(32):
         raise ArithmeticError("the operating system handed out the same 32 bytes twice")
-    return Finding("randomness", "ok", "the operating system's generator answers")
+    return InstalledPart("randomness", "ok", "the operating system's generator answers")
 
 
-def _sqlite() -> Finding:
+def _sqlite() -> InstalledPart:
     """See that the store of the service could work here."""
     import sqlite3
 
@@ -185,24 +191,24 @@ def _sqlite() -> Finding:
             (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
     if sqlite3.sqlite_version_info < _OLDEST_SQLITE or mode != "wal":
         detail = f"{version}, journal {mode}: too old for serve"
-        return Finding("sqlite", "miss", detail, "install a Python with SQLite 3.35 or newer")
-    return Finding("sqlite", "ok", f"{version}, with a write-ahead log")
+        return InstalledPart("sqlite", "miss", detail, "install a Python with SQLite 3.35 or newer")
+    return InstalledPart("sqlite", "ok", f"{version}, with a write-ahead log")
 
 
-def _live_map() -> Finding:
+def _live_map() -> InstalledPart:
     page = importlib.resources.files("retrasyn") / "service/web/static/map/index.html"
     if page.is_file():
-        return Finding("live map", "ok", "built in; no Node and no Chromium are needed")
+        return InstalledPart("live map", "ok", "built in; no Node and no Chromium are needed")
     remedy = f"make viewer in a clone, else {_AGAIN}"
-    return Finding("live map", "miss", "this package was built without it", remedy)
+    return InstalledPart("live map", "miss", "this package was built without it", remedy)
 
 
-def _port(port: int) -> Finding:
+def _port(port: int) -> InstalledPart:
     fault = _hindrance(port)
     if fault is None:
-        return Finding(f"port {port}", "ok", "is free")
+        return InstalledPart(f"port {port}", "ok", "is free")
     others = (other for other in range(port + 1, _LAST_PORT + 1) if _hindrance(other) is None)
-    return Finding(f"port {port}", "note", fault, f"retrasyn serve --port {next(others, 0)}")
+    return InstalledPart(f"port {port}", "note", fault, f"retrasyn serve --port {next(others, 0)}")
 
 
 def _hindrance(port: int) -> str | None:
@@ -216,30 +222,32 @@ def _hindrance(port: int) -> str | None:
     return None
 
 
-def _clock() -> Finding:
+def _clock() -> InstalledPart:
     now = time.time()
     said = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now))
     if not _BUILT <= now < _FAR:
-        return Finding("clock", "note", f"{said} cannot be right", "timedatectl set-ntp true")
-    return Finding("clock", "ok", f"{said}; how far it is off cannot be told from here: run NTP")
+        return InstalledPart("clock", "note", f"{said} cannot be right", "timedatectl set-ntp true")
+    return InstalledPart(
+        "clock", "ok", f"{said}; how far it is off cannot be told from here: run NTP"
+    )
 
 
-def _machine() -> Finding:
+def _machine() -> InstalledPart:
     """Say how much there is to work with."""
     n = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     detail = f"{n} CPUs, {memory:.1f} GiB of memory"
     if memory < _ENOUGH_MEMORY:
-        return Finding(
+        return InstalledPart(
             "machine", "note", f"{detail}: little for large files", "retrasyn help scaling"
         )
-    return Finding("machine", "ok", detail)
+    return InstalledPart("machine", "ok", detail)
 
 
-def _tools() -> Finding:
+def _tools() -> InstalledPart:
     """Look for the one program that an operator may want besides."""
     found = shutil.which("psql")
     if found:
-        return Finding("postgresql", "ok", f"psql in {found}")
+        return InstalledPart("postgresql", "ok", f"psql in {found}")
     detail = "no psql; only who stores in PostgreSQL may want it"
-    return Finding("postgresql", "note", detail, "apt install postgresql-client")
+    return InstalledPart("postgresql", "note", detail, "apt install postgresql-client")

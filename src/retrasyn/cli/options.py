@@ -99,7 +99,7 @@ def open_engine(
         from retrasyn.engines.ray import RayEngine
 
         return RayEngine.start(address=address, n_workers=shards, folder=folder)
-    from retrasyn.engines.local import LocalEngine
+    from retrasyn.engines.base import LocalEngine
 
     if address is not None:
         raise SettingError(f"--address {address} needs --engine ray")
@@ -108,9 +108,9 @@ def open_engine(
 
 def read_length_scale(text: str | None) -> str | float | None:
     """Read a word or a number, if given."""
-    from retrasyn.reading import Reading
+    from retrasyn.interpretation import Interpretation
 
-    return None if text is None else Reading.parse_length_scale(text)
+    return None if text is None else Interpretation.parse_length_scale(text)
 
 
 def read_settings(pairs: list[str] | None) -> dict[str, str]:

@@ -12,7 +12,7 @@ from retrasyn.cli import options
 from retrasyn.cli.interrupts import saying_stopped
 
 if TYPE_CHECKING:
-    from retrasyn.receipts.check import Check
+    from retrasyn.receipts.checks import Check
 
 receipt = typer.Typer(help="Show what a receipt promises, or recompute it.", no_args_is_help=True)
 
@@ -39,8 +39,8 @@ def show_receipt(
     Example: retrasyn receipt show demo-out/synthetic.parquet.receipt.json --html receipt.html
     """
     from retrasyn.errors import SettingError
-    from retrasyn.receipts.opening import open_receipt
-    from retrasyn.receipts.text import show
+    from retrasyn.receipts.files import open_receipt
+    from retrasyn.receipts.words import show
 
     opened = open_receipt(file)
     if html is None:
@@ -52,10 +52,8 @@ def show_receipt(
         return
     if as_json:
         raise SettingError("--json prints and --html writes a page; give one of them")
-    from retrasyn.receipts.release import find_release
-    from retrasyn.receipts.verification import verify
-    from retrasyn.report.page import check_page
-    from retrasyn.report.receipt_page import write_receipt_page
+    from retrasyn.receipts.verify import find_release, verify
+    from retrasyn.report.page import check_page, write_receipt_page
 
     check_page(html)
     checks = verify(opened, data=_existing(data) or find_release(file))
@@ -81,9 +79,8 @@ def verify_receipt(
     Example: retrasyn receipt verify demo-out/synthetic.parquet.receipt.json
     """
     from retrasyn.data.reading_files import read
-    from retrasyn.receipts.opening import open_receipt
-    from retrasyn.receipts.release import find_release
-    from retrasyn.receipts.verification import verify
+    from retrasyn.receipts.files import open_receipt
+    from retrasyn.receipts.verify import find_release, verify
 
     opened = open_receipt(file)
     real = None if source is None else read(source)

@@ -78,8 +78,7 @@ def reproduce(
 
     Example: retrasyn reproduce table3 --quick
     """
-    from retrasyn.experiments.folder import Folder
-    from retrasyn.experiments.reproduction import Reproduction
+    from retrasyn.experiments.reproduction import Folder, Reproduction
     from retrasyn.experiments.sources import find_sources
     from retrasyn.experiments.studies import EPSILONS, Scope, find_studies
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from retrasyn.bounded_json import parse_json
 from retrasyn.cli import options
-from retrasyn.cli.showing import needing_serve
+from retrasyn.cli.watch import needing_serve
 from retrasyn.errors import InputError
-from retrasyn.foreign import parse_json
 
 if TYPE_CHECKING:
     import urllib.request
@@ -55,8 +55,7 @@ def serve(
     Example: retrasyn serve --set period=10
     """
     with needing_serve():
-        from retrasyn.service.config_text import config_text
-        from retrasyn.service.settings import Settings
+        from retrasyn.service.settings import Settings, config_text
 
         if print_config:
             print(config_text(), end="")
@@ -122,7 +121,7 @@ def token(
 
     Example: retrasyn token 10
     """
-    from retrasyn.client.address import check_url
+    from retrasyn.client.curator_client import check_url
 
     if server is None:
         _await_service(folder / "address", wait)
@@ -182,7 +181,7 @@ def _opener(url: str) -> urllib.request.OpenerDirector:
     """Return what asks one address only: the operator's token goes nowhere else."""
     import urllib.request
 
-    from retrasyn.client.address import is_loopback
+    from retrasyn.client.curator_client import is_loopback
 
     class Staying(urllib.request.HTTPRedirectHandler):
         def redirect_request(self, *_: object) -> None:

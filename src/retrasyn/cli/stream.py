@@ -11,15 +11,15 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from retrasyn.bounded_json import parse_json
 from retrasyn.cli import options
 from retrasyn.cli.interrupts import saying_stopped
 from retrasyn.errors import InputError
-from retrasyn.foreign import parse_json
 
 if TYPE_CHECKING:
     from retrasyn.messages import Release
     from retrasyn.receipts.files import Written
-    from retrasyn.simulation.live import Live
+    from retrasyn.simulation.stream import Live
 
 _KEYS = {"t", "traj_id", "x", "y", "user_id"}
 
@@ -59,10 +59,10 @@ def stream(
     Example: retrasyn stream --box 0,0,1,1 < positions.jsonl
     """
     from retrasyn.data.writing_files import check_apart, check_place
+    from retrasyn.files import replacing
     from retrasyn.receipts.files import Written
-    from retrasyn.replacing import replacing
-    from retrasyn.simulation.live import Live
     from retrasyn.simulation.plan import Plan
+    from retrasyn.simulation.stream import Live
     from retrasyn.space import Box, Grid
 
     plan = Plan.of(

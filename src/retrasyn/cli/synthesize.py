@@ -81,8 +81,8 @@ def synthesize(
     from retrasyn.data.uncertainty_files import UncertaintyTable
     from retrasyn.data.writing_files import check_apart, check_expressible, check_place
     from retrasyn.errors import SettingError
+    from retrasyn.files import replacing
     from retrasyn.receipts.files import bind_parts, receipt_place, write_with_receipt
-    from retrasyn.replacing import replacing
     from retrasyn.simulation import checkpoint as checkpoints
     from retrasyn.simulation import run
     from retrasyn.simulation.plan import Plan

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from retrasyn.cli import options, showing
+from retrasyn.cli import options
 from retrasyn.cli.comparing import (
     ComparisonBox,
     check_files,
@@ -18,14 +20,45 @@ from retrasyn.cli.comparing import (
     read_receipt,
 )
 from retrasyn.cli.interrupts import saying_stopped
-from retrasyn.errors import InputError, SettingError
+from retrasyn.errors import InputError, MissingExtra, SettingError
 
 if TYPE_CHECKING:
     from retrasyn.data.trajectories import Trajectories
     from retrasyn.privacy.receipt import Receipt
-    from retrasyn.service.map_settings import MapSettings
-    from retrasyn.service.viewing.exhibit import Exhibit
+    from retrasyn.service.settings import MapSettings
+    from retrasyn.service.viewing.content import ViewerContent
     from retrasyn.space import Box, Grid
+
+
+HERE = "127.0.0.1"
+Port = Annotated[
+    int, typer.Option("--port", min=0, max=65535, help="Port of the map; 0: any free one.")
+]
+Open = Annotated[bool, typer.Option("--open", help="Open the map in the browser.")]
+
+
+@contextmanager
+def needing_serve() -> Iterator[None]:
+    """Say what to type where the libraries of a server are not installed."""
+    try:
+        yield
+    except ImportError as error:
+        library = (error.name or "a library").partition(".")[0]
+        raise MissingExtra(f'{library} is not installed: pip install "retrasyn[serve]"') from None
+
+
+def announcing(what: str, *, opens: bool) -> Callable[[str], None]:
+    """Return what says where the map is, and opens it if that was asked for."""
+
+    def announce(url: str) -> None:
+        print(f"{what}: {url}\nStop with Ctrl-C.", flush=True)
+        if opens:
+            import webbrowser
+
+            webbrowser.open(url)
+
+    return announce
+
 
 _SIDE = 6
 _MERCATOR = ("EPSG:3857", "EPSG:900913")
@@ -53,9 +86,9 @@ def watch(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Any setting of the map, such as style."),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = showing.HERE,
-    port: showing.Port = 8700,
-    opens: showing.Open = False,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = HERE,
+    port: Port = 8700,
+    opens: Open = False,
 ) -> None:
     """Look at synthetic data on the live map, beside the real data where it is given.
 
@@ -63,30 +96,30 @@ def watch(
 
     Example: retrasyn watch trips.parquet synthetic.parquet
     """
-    with showing.needing_serve():
-        from retrasyn.service.web.stand import Stand
+    with needing_serve():
+        from retrasyn.service.web.running import ViewerServer
     *before, path = files
     if len(before) > 1:
         raise SettingError(f"{len(files)} files were given; name one real and one synthetic file")
     check_files(box, _SIDE if grid is None else grid, files)
     changes = _map_changes(setting, roads)
-    with Stand(host=host, port=port) as stand:
+    with ViewerServer(host=host, port=port) as stand:
         exhibit, crs = _hang(before, path, grid, box)
         _warn(exhibit, host)
         raise typer.Exit(
             stand.show(
                 exhibit,
                 _map_settings(changes, crs),
-                announce=showing.announcing(f"{path.name} is shown at", opens=opens),
+                announce=announcing(f"{path.name} is shown at", opens=opens),
             )
         )
 
 
 def _hang(
     before: list[Path], path: Path, side: int | None, box: str | None
-) -> tuple[Exhibit, str | None]:
+) -> tuple[ViewerContent, str | None]:
     """Read the files and put together what is shown of them; say in which coordinates it is."""
-    from retrasyn.service.viewing.recorded import exhibit_of
+    from retrasyn.service.viewing.recordings import exhibit_of
 
     values = read_receipt(path)
     receipt = None if values is None else _checked(values, path)
@@ -105,7 +138,7 @@ def _hang(
 def _checked(values: dict[str, Any], path: Path) -> Receipt | None:
     """Return the receipt beside a file, unless it speaks of another one."""
     from retrasyn.receipts.files import describe, receipt_place
-    from retrasyn.receipts.opening import read_receipt as read_values
+    from retrasyn.receipts.files import read_receipt as read_values
 
     receipt = read_values(values, name=str(receipt_place(path)))
     if receipt.data_file is not None and receipt.data_file.sha256 != describe(path).sha256:
@@ -148,7 +181,7 @@ def _grid(
 
 def _map_changes(pairs: list[str] | None, roads: Path | None) -> dict[str, str]:
     """Read settings of the map, which may be named with or without their table."""
-    from retrasyn.service.map_settings import MapSettings
+    from retrasyn.service.settings import MapSettings
 
     changes = {}
     for name, value in options.read_settings(pairs).items():
@@ -173,9 +206,9 @@ def _map_settings(changes: dict[str, str], crs: str | None) -> MapSettings:
     return Settings.load(None, changes).map
 
 
-def _warn(exhibit: Exhibit, host: str) -> None:
+def _warn(exhibit: ViewerContent, host: str) -> None:
     """Say who sees what, loudly where that is more than this machine."""
-    from retrasyn.client.address import is_loopback_host
+    from retrasyn.client.curator_client import is_loopback_host
 
     if exhibit.real is not None:
         what = "real positions"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from retrasyn.device.states import numbering_of
+from retrasyn.device.tracker import numbering_of
 from retrasyn.messages import MICRO, Manifest
 
 _PRESENCE = {

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Protocol
 
+from retrasyn.bounded_json import parse_json
 from retrasyn.device import Instant
 from retrasyn.device.tracker import Fix
 from retrasyn.errors import InputError
-from retrasyn.foreign import parse_json
 
 AHEAD = 5_000
 """Milliseconds that a fix may seem to come from the future: phones' clocks are not exact."""
 
 
-class Fixes(Protocol):
+class FixSource(Protocol):
     """Gives the position of this device, as often as it is asked."""
 
     def at(self, wall: int, *, period: int) -> Fix | None:
@@ -51,7 +51,7 @@ class StandingStill:
 
 
 @dataclass(slots=True)
-class Rows:
+class RecordedFixes:
     """One row per round; an empty place is a round without a fix."""
 
     rows: list[Fix | None] = field(repr=False)
@@ -120,7 +120,7 @@ def read_place(text: str) -> Fix:
     return x, y
 
 
-def read_rows(path: Path) -> Rows:
+def read_rows(path: Path) -> RecordedFixes:
     """Read the columns x and y of a CSV file, a row per round."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
@@ -134,7 +134,7 @@ def read_rows(path: Path) -> Rows:
         raise InputError(f"{path} is no CSV file; write the columns x and y as text") from None
     if not rows:
         raise InputError(f"{path} has no rows; write one per round")
-    return Rows(rows)
+    return RecordedFixes(rows)
 
 
 def _row(path: Path, number: int, row: dict[str, str | None]) -> Fix | None:

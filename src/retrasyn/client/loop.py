@@ -10,20 +10,86 @@ from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
 
-from retrasyn.client.clock import Clock
-from retrasyn.client.fixes import Fixes
-from retrasyn.client.http import Server
-from retrasyn.client.presence import heartbeat_of
-from retrasyn.client.rounds import Opened, Rounds
-from retrasyn.client.sending import Fate, Hear, send
+from retrasyn.client.curator_client import CuratorClient
+from retrasyn.client.fixes import FixSource
+from retrasyn.client.rounds import LoopClock, Opened, RoundFollower
 from retrasyn.device import Answer, Drawn, Refusal, Reporter, Tracker
-from retrasyn.device.reactions import Reaction
-from retrasyn.device.sampling import draw_word
-from retrasyn.errors import ServerError
-from retrasyn.messages import Manifest
-from retrasyn.randomness.entropy import Words, system_bytes
+from retrasyn.device.reporter import REACTIONS, Reaction
+from retrasyn.device.rules import draw_word
+from retrasyn.errors import ServerError, WireError
+from retrasyn.messages import ABSENT, MOVING, QUITTING, Heartbeat, Manifest
+from retrasyn.randomness.words import Words, system_bytes
+from retrasyn.wire.frames import decode_ack, encode_heartbeat, report_digest
 
 log = logging.getLogger(__name__)
+_FIRST_WAIT, _LONGEST_WAIT = 100, 5_000  # milliseconds
+Hear = Callable[[bytes], Reaction]
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of a frame: the last status heard, and what a device does about it.
+
+    What is still to be sent again when there is no time left was not heard in time.
+    """
+
+    status: str  # empty if nobody answered
+    reaction: Reaction = "resend"
+
+
+def send(
+    server: CuratorClient,
+    frame: bytes,
+    hear: Hear | None,
+    clock: LoopClock,
+    *,
+    until: int,
+    what: str,
+) -> Fate:
+    """Send the same bytes again, with growing pauses, until they are settled or `until` is past.
+
+    `until` has milliseconds since 1970. Frames without a listener are judged by their status alone.
+    """
+    wait, fate = _FIRST_WAIT, Fate("")
+    while True:
+        pause: float = wait
+        try:
+            answered = server.send(frame)
+            ack = decode_ack(answered.body)
+            if ack.digest == report_digest(frame):
+                fate = Fate(
+                    ack.status, REACTIONS[ack.status] if hear is None else hear(answered.body)
+                )
+                if fate.reaction != "resend":
+                    return fate
+            if answered.retry_after is not None:
+                pause = max(wait, answered.retry_after * 1000)
+        except (ServerError, WireError) as fault:
+            log.info("%s not sent yet: %s", what, fault)
+        wait = min(2 * wait, _LONGEST_WAIT)
+        again = clock.now().wall + pause
+        if again >= until or not clock.wait_until(again):
+            return fate
+
+
+def heartbeat_of(
+    manifest: Manifest, id_: bytes, reporter: Reporter, *, kind: int, t: int
+) -> bytes | None:
+    """Return the heartbeat of a round, None where the manifest wants none.
+
+    Where presence is counted, those who share say so, and no more; where it is flagged, also
+    whether they start or stop; where it is hidden, nobody says anything.
+    """
+    if kind == ABSENT or manifest.presence == "hidden":
+        return None
+    if manifest.presence == "count":
+        if kind == QUITTING:
+            return None
+        kind = MOVING
+    beat = Heartbeat(kind=kind, t=t, manifest=id_, device=reporter.device)
+    return encode_heartbeat(beat, reporter.key)
+
+
 _MOMENT = 200  # milliseconds before closing by which a report is made
 Decision = Drawn | Answer | Refusal
 Step = Callable[["_Part", int], None]
@@ -62,18 +128,18 @@ class _Part:
 class Loop:
     """Drives a reporter and a tracker by a clock."""
 
-    server: Server
+    server: CuratorClient
     reporter: Reporter = field(repr=False)
     manifest: Manifest
     id: bytes  # of the manifest
-    fixes: Fixes = field(repr=False)
-    clock: Clock = field(repr=False)
+    fixes: FixSource = field(repr=False)
+    clock: LoopClock = field(repr=False)
     words: Words = field(default=system_bytes, repr=False)
-    _rounds: Rounds = field(init=False, repr=False)
+    _rounds: RoundFollower = field(init=False, repr=False)
     _tracker: Tracker = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._rounds = Rounds(self.server, self.manifest, self.id, self.clock)
+        self._rounds = RoundFollower(self.server, self.manifest, self.id, self.clock)
         self._tracker = Tracker(self.manifest, self.words)
 
     def run(self, rounds: int | None = None) -> Iterator[Told]:

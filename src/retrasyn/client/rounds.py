@@ -1,16 +1,53 @@
-"""Which round it is: by the device's own clock, once the curator has opened it."""
+"""Which round it is, by the device's own clock, and waiting for an instant of it."""
 
 from __future__ import annotations
 
 import logging
+import threading
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from retrasyn.client.clock import Clock
-from retrasyn.client.http import Server
+from retrasyn.client.curator_client import CuratorClient
+from retrasyn.device import Instant, read_clocks
 from retrasyn.errors import ConsentError, ServerError, WireError
 from retrasyn.messages import Manifest
 from retrasyn.wire.canonical import unseal
 from retrasyn.wire.texts import decode_round, manifest_id
+
+_SLICE = 0.5  # seconds: a wall clock that is set must not leave anybody waiting for hours
+
+
+class LoopClock(Protocol):
+    """What a loop needs of time."""
+
+    def now(self) -> Instant:
+        """Return what the clocks show."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def wait_until(self, wall: float) -> bool:
+        """Wait for an instant in milliseconds since 1970; False if told to stop before."""
+        ...  # pragma: no cover - a protocol has no body
+
+
+@dataclass(slots=True)
+class RealClock:
+    """The clocks of this machine; setting `stopped` ends every wait."""
+
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def now(self) -> Instant:
+        """Return what the clocks show."""
+        return read_clocks()
+
+    def wait_until(self, wall: float) -> bool:
+        """Wait for an instant, a little at a time."""
+        while not self.stopped.is_set():
+            left = (wall - read_clocks().wall) / 1000
+            if left <= 0:
+                return True
+            self.stopped.wait(min(left, _SLICE))
+        return False
+
 
 log = logging.getLogger(__name__)
 _POLL, _SLOWEST_POLL = 50, 2_000  # milliseconds between two questions for the round
@@ -27,13 +64,13 @@ class Opened:
 
 
 @dataclass(slots=True)
-class Rounds:
+class RoundFollower:
     """Waits for rounds of the campaign the owner agreed to."""
 
-    server: Server
+    server: CuratorClient
     manifest: Manifest
     id: bytes  # of the manifest
-    clock: Clock = field(repr=False)
+    clock: LoopClock = field(repr=False)
     _warned: bool = field(default=False, init=False)
 
     def own(self) -> int:

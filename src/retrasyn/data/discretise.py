@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from retrasyn.data.clock import Clock
 from retrasyn.data.formats.base import Fixes
+from retrasyn.data.metadata import Clock
 from retrasyn.data.projection import Placing
 from retrasyn.data.trajectories import MAX_SPAN, MAX_TIME, Trajectories
 from retrasyn.errors import InputError, SettingError
@@ -29,7 +29,7 @@ _WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,17})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class ConversionSummary:
     """What came in, what went out, and what was left out and why."""
 
     n_fixes: int  # read, skipped ones included
@@ -57,7 +57,7 @@ def discretise(
     to_crs: str | None = None,
     dense: bool = False,
     progress: Callable[[int], None] | None = None,
-) -> tuple[Trajectories, Summary]:
+) -> tuple[Trajectories, ConversionSummary]:
     """Keep the last fix of every user in every step; cut a user's steps into streams at gaps.
 
     Steps are `every` seconds long (or as text: 10min) and numbered from the one that holds the
@@ -81,7 +81,7 @@ def discretise(
         if progress is not None:
             progress(n_read)
     real, n_users = _streams(kept.finish(place), period, dense=dense, crs=to_crs or place.crs)
-    summary = Summary(
+    summary = ConversionSummary(
         n_fixes=n_read,
         n_points=real.n_points,
         n_users=n_users,

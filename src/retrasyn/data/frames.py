@@ -16,7 +16,7 @@ from retrasyn.errors import InputError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from retrasyn.data.clock import Clock
+    from retrasyn.data.metadata import Clock
 
 COLUMNS = ("traj_id", "t", "x", "y")
 OPTIONAL = ("user_id",)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from retrasyn.bounded_json import parse_json
 from retrasyn.errors import InputError, MissingExtra, OutputError
-from retrasyn.foreign import parse_json
 
 if TYPE_CHECKING:
     import numpy.typing as npt

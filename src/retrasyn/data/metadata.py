@@ -1,11 +1,8 @@
-"""What a file says of its timestamps and coordinates: epoch, period and coordinate system.
-
-Parquet keeps it in its schema under the key ``retrasyn``; GeoJSON and MF-JSON keep the same
-object as a member of that name.
-"""
+"""What a numbered timestamp means in real time, and what a file says of it and of coordinates."""
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +10,36 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from retrasyn.data.clock import Clock
+from retrasyn.bounded_json import parse_json
 from retrasyn.errors import InputError, OutputError
-from retrasyn.foreign import parse_json
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Timestamp t covers the `period` seconds that begin at epoch + t * period.
+
+    >>> Clock("2008-02-02T00:00:00+00:00", 600.0).time_of(3).isoformat()
+    '2008-02-02T00:30:00+00:00'
+    """
+
+    epoch: str  # ISO 8601 with an offset
+    period: float  # seconds
+
+    def __post_init__(self) -> None:
+        try:
+            begin = dt.datetime.fromisoformat(self.epoch)
+        except ValueError:
+            raise InputError(f"epoch {self.epoch!r} is not an ISO 8601 time") from None
+        if begin.tzinfo is None:
+            raise InputError(f"epoch {self.epoch!r} has no offset; write for example +00:00")
+        if not 0 < self.period < float("inf"):
+            raise InputError(f"period {self.period} must be a positive number of seconds")
+
+    def time_of(self, t: int) -> dt.datetime:
+        """Return the instant at which timestamp t begins."""
+        begin = dt.datetime.fromisoformat(self.epoch)
+        return begin + dt.timedelta(seconds=t * self.period)
+
 
 KEY = "retrasyn"
 _VERSION = 1

@@ -17,8 +17,7 @@ import pyarrow.parquet
 
 from retrasyn.data.metadata import Metadata
 from retrasyn.errors import OutputError
-from retrasyn.looking import is_there
-from retrasyn.replacing import replacing
+from retrasyn.files import is_there, replacing
 
 Points = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 """Ids, x and y of one timestamp."""

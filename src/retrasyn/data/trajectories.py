@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from retrasyn.data.clock import Clock
+from retrasyn.data.metadata import Clock
 from retrasyn.errors import InputError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from retrasyn.data.writing_files import check_place
 from retrasyn.errors import OutputError
-from retrasyn.replacing import replacing
+from retrasyn.files import replacing
 
 if TYPE_CHECKING:
     from retrasyn.messages import Release

@@ -14,14 +14,13 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from retrasyn.data import geojson, geoparquet, moving_features
+from retrasyn.data import geojson, geoparquet
 from retrasyn.data.frames import schema_of, table_of, time_texts
 from retrasyn.data.geojson import BlockWriter
 from retrasyn.data.metadata import Metadata, clock_of
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import OutputError
-from retrasyn.looking import is_there
-from retrasyn.replacing import replacing
+from retrasyn.files import is_there, replacing
 
 SUFFIXES = (".parquet", ".csv", ".geoparquet", ".geojson", ".mfjson")
 _ROWS_AT_ONCE = 1 << 20
@@ -114,7 +113,7 @@ def _writer(
         case ".geojson":
             return geojson.point_features(trajectories, file, datetime=datetime)
         case ".mfjson":
-            return moving_features.stream_features(trajectories, file)
+            return geojson.stream_features(trajectories, file)
         case ".geoparquet":
             return _geoparquet_rows(trajectories, file, datetime=datetime)
         case ".csv":

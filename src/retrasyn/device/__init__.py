@@ -5,22 +5,21 @@ timestamp, a `Reporter` answers rounds or refuses them, and a store keeps the le
 crashes. `docs/device.md` shows how they are used, `docs/proofs/device.md` why they suffice.
 """
 
-from retrasyn.device.answers import Answer, Drawn, Refusal, Status
 from retrasyn.device.clock import Instant, read_clocks
-from retrasyn.device.reporter import Reporter
+from retrasyn.device.memory import MemoryStore
+from retrasyn.device.reporter import Answer, DeviceStatus, Drawn, Refusal, Reporter
 from retrasyn.device.store import SQLiteStore
 from retrasyn.device.tracker import Tracker
-from retrasyn.device.volatile import MemoryStore
 
 __all__ = [
     "Answer",
+    "DeviceStatus",
     "Drawn",
     "Instant",
     "MemoryStore",
     "Refusal",
     "Reporter",
     "SQLiteStore",
-    "Status",
     "Tracker",
     "read_clocks",
 ]

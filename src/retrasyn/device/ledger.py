@@ -13,7 +13,7 @@ MILLI = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class LedgerEntry:
     """One report that was made, or is about to be. Entries are never taken back."""
 
     manifest: bytes
@@ -30,10 +30,10 @@ class Entry:
         return self.gap + self.lookback - 1
 
 
-def counts(entry: Entry, wish: Entry) -> bool:
+def counts(entry: LedgerEntry, wish: LedgerEntry) -> bool:
     """Tell whether an entry is within the rest of a report that is wished for.
 
-    >>> old = Entry(
+    >>> old = LedgerEntry(
     ...     manifest=b"m", t=7, uptime=70_000, epsilon=1, lookback=1, gap=3, period=10
     ... )
     >>> from dataclasses import replace
@@ -52,12 +52,12 @@ def counts(entry: Entry, wish: Entry) -> bool:
     return elapsed < max(wish.rest * round_time, older_rest)
 
 
-def spent(entries: Iterable[Entry], wish: Entry) -> int:
+def spent(entries: Iterable[LedgerEntry], wish: LedgerEntry) -> int:
     """Return what a report that is wished for has to count, in micro-nats."""
     return sum(entry.epsilon for entry in entries if counts(entry, wish))
 
 
-def kept(entries: tuple[Entry, ...], wish: Entry) -> tuple[Entry, ...]:
+def kept(entries: tuple[LedgerEntry, ...], wish: LedgerEntry) -> tuple[LedgerEntry, ...]:
     """Return the entries that this report or a later one may have to count.
 
     The wish carries the longest lookback of its manifest. Neither round numbers nor uptime go

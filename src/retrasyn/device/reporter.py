@@ -4,22 +4,18 @@ The eleven device rules stand in `rules.py` (1 to 6 and 8), `sampling.py` (7) an
 """
 
 from dataclasses import InitVar, dataclass, field, replace
+from typing import Literal, Protocol
 
 from retrasyn.device import rules
-from retrasyn.device.answers import Answer, Drawn, Refusal, Status, Whereabouts
 from retrasyn.device.clock import Instant
-from retrasyn.device.keeper import REASONS, Keeper
-from retrasyn.device.ledger import MILLI, Entry, kept
-from retrasyn.device.memory import Head
-from retrasyn.device.oracle import perturb
-from retrasyn.device.reactions import REACTIONS, Reaction
-from retrasyn.device.rules import Case
-from retrasyn.device.sampling import Sampling, draw_lots, draw_word
+from retrasyn.device.ledger import MILLI, LedgerEntry, kept
+from retrasyn.device.memory import REASONS, Head, LedgerStore, MemoryCache
+from retrasyn.device.rules import Case, Sampling, draw_lots, draw_word
 from retrasyn.device.signatures import Verify
-from retrasyn.device.volatile import Store
 from retrasyn.errors import WireError
 from retrasyn.messages import Manifest, Question, Report
-from retrasyn.randomness.entropy import Words, system_bytes
+from retrasyn.oracles.single import report_bit, report_hash, report_symbol, report_unary
+from retrasyn.randomness.words import Words, system_bytes
 from retrasyn.wire.canonical import signed_part, unseal
 from retrasyn.wire.frames import (
     DEVICE_BYTES,
@@ -33,25 +29,120 @@ from retrasyn.wire.frames import (
 from retrasyn.wire.texts import decode_manifest, decode_round, round_hash
 
 
+class Whereabouts(Protocol):
+    """What a reporter asks a tracker."""
+
+    def kind(self, t: int) -> int:
+        """Return whether the device enters, moves, quits or is absent."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def sampled(self, t: int) -> int | None:
+        """Return what the boot-time clock showed when the position of t was taken."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def answer(self, question: Question, t: int) -> int:
+        """Return the true answer at t, or -1."""
+        ...  # pragma: no cover - a protocol has no body
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Silence, and why: the number of the rule and what it found."""
+
+    rule: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Bytes to send at an instant; they are durable, and the same whenever they are asked for."""
+
+    frame: bytes = field(repr=False)
+    send_at: int  # milliseconds since 1970
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """This device answers the round at an instant drawn before any place was read."""
+
+    t: int
+    send_at: int  # milliseconds since 1970
+    question: Question = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceStatus:
+    """What an owner may see of their own device."""
+
+    campaign: str  # empty if no manifest is pinned
+    quarantine: str  # why the device is silent; empty if it is not
+    rounds_left: int  # of quarantine
+    spent: int  # micro-nats, in all its life
+    lifetime_cap: int  # micro-nats
+
+
+_REPORTS = {"oue": report_unary, "grr": report_symbol, "olh": report_hash}
+
+
+def perturb(
+    truth: int, n_answers: int, question: Question, oracle: str, epsilon: int, words: Words
+) -> bytes:
+    """Return the bits of a report; -1 is null, and no to a question of yes or no."""
+    if question.binary:
+        return report_bit(int(truth == 0), epsilon=epsilon, words=words)
+    return _REPORTS[oracle](truth, n_answers, epsilon=epsilon, words=words)
+
+
+Reaction = Literal["done", "stop", "resend", "drop", "enrol", "ignore"]
+
+REACTIONS: dict[str, Reaction] = {
+    "accepted": "done",
+    "duplicate": "done",
+    "conflict": "stop",
+    "early": "resend",
+    "late": "drop",
+    "unknown round": "drop",
+    "too soon": "drop",
+    "bad length": "drop",
+    "bad manifest": "drop",
+    "unauthenticated": "enrol",
+    "busy": "resend",
+}
+HTTP_STATUS = {
+    "accepted": 200,
+    "duplicate": 200,
+    "conflict": 409,
+    "early": 425,
+    "late": 410,
+    "unknown round": 410,
+    "too soon": 422,
+    "bad length": 422,
+    "bad manifest": 422,
+    "unauthenticated": 401,
+    "busy": 503,
+}
+"""How each status travels over HTTP; busy may also be 429."""
+
+
 @dataclass(slots=True)
 class Reporter:
     """One device. All it knows is in its store; all it sends went through every rule."""
 
     device: bytes = field(repr=False)  # id, 16 bytes
     key: bytes = field(repr=False)  # shared with the curator at enrolment, for tags
-    store: InitVar[Store]
+    store: InitVar[LedgerStore]
     verify: Verify = field(repr=False)
     words: Words = field(default=system_bytes, repr=False)
-    _keeper: Keeper = field(init=False, repr=False)
+    _keeper: MemoryCache = field(init=False, repr=False)
     _drawn: tuple[Drawn, bytes] | None = field(default=None, init=False, repr=False)
 
-    def __post_init__(self, store: Store) -> None:
+    def __post_init__(self, store: LedgerStore) -> None:
         if len(self.device) != DEVICE_BYTES or len(self.key) < MIN_KEY_BYTES:
             raise WireError(
                 f"a device id has {DEVICE_BYTES} bytes and a key at least {MIN_KEY_BYTES}, not "
                 f"{len(self.device)} and {len(self.key)}; draw both at random"
             )
-        self._keeper = Keeper(store)
+        self._keeper = MemoryCache(store)
 
     def pin(self, envelope: bytes, now: Instant) -> Manifest:
         """Take a manifest on, once the owner has agreed to it.
@@ -83,12 +174,12 @@ class Reporter:
             self.quarantine("the curator does not know this device", now)
         return reaction
 
-    def status(self, now: Instant) -> Status:
+    def status(self, now: Instant) -> DeviceStatus:
         """Return what the owner may see."""
         memory, pinned = self._keeper.remember(now), self._keeper.pinned
         t = 0 if pinned is None else pinned.round_at(now)
         left = 0 if pinned is None else rules.quarantine_left(memory, pinned, t)
-        return Status(
+        return DeviceStatus(
             campaign="" if pinned is None else pinned.manifest.name,
             quarantine=memory.quarantine.reason if left else "",
             rounds_left=left,
@@ -166,7 +257,9 @@ class Reporter:
         self._drawn = drawn, case.digest
         return drawn
 
-    def _make(self, case: Case, wish: Entry, question: Question, whereabouts: Whereabouts) -> bytes:
+    def _make(
+        self, case: Case, wish: LedgerEntry, question: Question, whereabouts: Whereabouts
+    ) -> bytes:
         """Rules 9 to 11: state, noise, a durable entry with its bytes; never again for this t."""
         manifest, memory = case.manifest, case.memory
         n = n_answers(question, manifest)

@@ -1,18 +1,14 @@
-"""The device rules 1 to 8: each returns why a round gets no answer, or None.
-
-Any failure means silence. Rules 9 to 11 are not questions but the way a report is made; they stand
-in `reporter.py`.
-"""
+"""The device rules 1 to 8: whether a round gets an answer, and which."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from retrasyn.device import ledger
 from retrasyn.device.clock import Instant
-from retrasyn.device.keeper import Pinned
-from retrasyn.device.ledger import MILLI, Entry
-from retrasyn.device.memory import Memory
-from retrasyn.messages import MICRO, Manifest, Question, Round
+from retrasyn.device.ledger import MILLI, LedgerEntry
+from retrasyn.device.memory import DeviceMemory, Lots, Pinned
+from retrasyn.messages import ABSENT, ENTERING, MICRO, MOVING, QUITTING, Manifest, Question, Round
+from retrasyn.randomness.words import Words, draw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +18,7 @@ class Case:
     pinned: Pinned
     asked: Round
     digest: bytes  # hash of the round
-    memory: Memory
+    memory: DeviceMemory
     now: Instant
 
     @property
@@ -93,7 +89,7 @@ def check_newer(case: Case) -> str | None:
     return None
 
 
-def quarantine_left(memory: Memory, pinned: Pinned, t: int) -> int:
+def quarantine_left(memory: DeviceMemory, pinned: Pinned, t: int) -> int:
     """Return the rounds of quarantine that are left, by round number or uptime: the more."""
     quarantine = memory.quarantine
     round_time = pinned.manifest.period * MILLI
@@ -120,9 +116,9 @@ BEFORE_DECIDING: tuple[tuple[int, Callable[[Case], str | None]], ...] = (
 )
 
 
-def wish_for(case: Case, question: Question, uptime: int) -> Entry:
+def wish_for(case: Case, question: Question, uptime: int) -> LedgerEntry:
     """Return the entry that a report would make."""
-    return Entry(
+    return LedgerEntry(
         manifest=case.pinned.id,
         t=case.asked.t,
         uptime=uptime,
@@ -133,7 +129,7 @@ def wish_for(case: Case, question: Question, uptime: int) -> Entry:
     )
 
 
-def check_budget(case: Case, wish: Entry) -> str | None:
+def check_budget(case: Case, wish: LedgerEntry) -> str | None:
     """Rule 8: spend within the rest, plus epsilon_t, stays within epsilon; and the lifetime cap.
 
     What was spent before a quarantine is unknown, so its beginning counts as all of epsilon.
@@ -150,7 +146,73 @@ def check_budget(case: Case, wish: Entry) -> str | None:
     return None
 
 
-def _unknown(case: Case, wish: Entry) -> Entry:
+def _unknown(case: Case, wish: LedgerEntry) -> LedgerEntry:
     """Return what may have been spent just before the last quarantine began: all there is."""
     began, whole = case.memory.quarantine, case.manifest.epsilon
     return replace(wish, t=began.t, uptime=began.uptime, epsilon=whole, lookback=1)
+
+
+WORD = 1 << 64
+AGE_CYCLE = 3
+"""Gaps between two reports about ages: they look back over up to two."""
+_BY_KIND = {ENTERING: Question(about="enter"), QUITTING: Question(about="quit")}
+
+
+def draw_word(words: Words) -> int:
+    """Return a fresh 64-bit word."""
+    return int.from_bytes(draw(words, 8), "little")
+
+
+def draw_lots(words: Words) -> Lots:
+    """Draw a slot and a role, to be kept until the next quarantine."""
+    return Lots(phase=draw_word(words), role=draw_word(words))
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Who answers what, from the pinned manifest and the device's own lots."""
+
+    manifest: Manifest
+    lots: Lots
+
+    @property
+    def in_second_role(self) -> bool:
+        """Whether the device answers about ages or presence instead of states."""
+        return self.lots.role * MICRO < self.manifest.other_share * WORD
+
+    @property
+    def cycle(self) -> int:
+        """Rounds from one slot of this device to its next."""
+        older = self.in_second_role and "older" in self.manifest.strata
+        return self.manifest.gap * (AGE_CYCLE if older else 1)
+
+    def chosen(self, asked: Round, words: Words) -> bool:
+        """Tell whether this device answers; a coin, where there is one, is flipped here."""
+        if self.manifest.sampling == "phase":
+            return asked.t % self.cycle == self.lots.phase % self.cycle
+        if self.manifest.sampling == "self":
+            return draw_word(words) < asked.portion
+        return True  # the curator asked this device, and the ledger says how often it may
+
+    def question(self, kind: int, words: Words) -> Question | None:
+        """Return what a device of this presence answers; None if it has no part in the round."""
+        manifest = self.manifest
+        if kind == ABSENT and manifest.presence != "hidden":
+            return None
+        if self.in_second_role:
+            return self._second_question(kind, words)
+        if manifest.presence == "flags":
+            return _BY_KIND.get(kind, Question(about="move"))
+        moves_only = manifest.n_states == (3 * manifest.side - 2) ** 2
+        if moves_only and kind != MOVING and manifest.presence != "hidden":
+            return None
+        return Question()
+
+    def _second_question(self, kind: int, words: Words) -> Question | None:
+        """Return what a device answers that is not asked about its state."""
+        if self.manifest.strata[-1] == "present":
+            return Question(about="present")
+        if kind == QUITTING:
+            return None
+        place = draw_word(words) % len(self.manifest.ages)
+        return Question(about="older", threshold=self.manifest.ages[place])

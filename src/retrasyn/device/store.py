@@ -1,22 +1,60 @@
-"""The durable store: one row in SQLite, replaced in one transaction, on disk before it returns.
-
-Whatever cannot be trusted is reported as lost, which means quarantine. Whatever cannot be written
-is a `LedgerError`, which means that nothing is sent.
-"""
+"""The durable store: one row in SQLite, and a witness file that remembers how far it had come."""
 
 import hashlib
 import os
 import sqlite3
+import struct
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from retrasyn.device.memory import Memory, read_memory, write_memory
-from retrasyn.device.volatile import Lost
-from retrasyn.device.witness import Witness, read_witness, write_witness
+from retrasyn.device.memory import DeviceMemory, Lost, read_memory, write_memory
 from retrasyn.errors import LedgerError
-from retrasyn.looking import is_there
-from retrasyn.randomness.entropy import system_bytes
+from retrasyn.files import is_there
+from retrasyn.randomness.words import system_bytes
+
+_RECORD = struct.Struct("<16sQ8s")
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Which store was written, and how many times."""
+
+    store: bytes  # 16 random bytes, drawn when the store was made
+    counter: int
+
+    def vouches_for(self, store: bytes, counter: int) -> bool:
+        """Tell whether a store is where it was left."""
+        return self.store == store and self.counter in (counter, counter - 1)
+
+
+def read_witness(path: Path) -> Witness | None:
+    """Return what a witness file says; None if it is missing or damaged."""
+    try:
+        record = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    if len(record) != _RECORD.size or _seal(record) != record[-8:]:
+        return None
+    store, counter, _ = _RECORD.unpack(record)
+    return Witness(store, counter)
+
+
+def write_witness(path: Path, witness: Witness) -> None:
+    """Write a witness file in place, durably. A torn write reads as damage: quarantine, no leak."""
+    record = _RECORD.pack(witness.store, witness.counter, bytes(8))
+    record = record[:-8] + _seal(record)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        os.pwrite(file, record, 0)
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _seal(record: bytes) -> bytes:
+    return hashlib.sha256(record[:-8]).digest()[:8]
+
 
 _TABLE = """CREATE TABLE ledger (
     id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -45,7 +83,7 @@ class SQLiteStore:
         """Where the witness is."""
         return self.path.with_name(self.path.name + ".witness")
 
-    def load(self) -> Memory | Lost:
+    def load(self) -> DeviceMemory | Lost:
         """Return what was saved last, or why it cannot be trusted."""
         self.close()
         self._store = b""
@@ -69,7 +107,7 @@ class SQLiteStore:
         self._store, self._counter = store, counter
         return memory
 
-    def save(self, memory: Memory) -> None:
+    def save(self, memory: DeviceMemory) -> None:
         """Replace the row, then the witness; both are on disk when this returns."""
         try:
             if not self._store:
@@ -125,7 +163,7 @@ class SQLiteStore:
         _sync_folder(self.path.parent)
         self._store, self._counter = store, 0
 
-    def _commit(self, memory: Memory) -> None:
+    def _commit(self, memory: DeviceMemory) -> None:
         body = write_memory(memory)
         counter = self._counter + 1
         digest = _digest(self._store, counter, body)
@@ -149,7 +187,7 @@ def _digest(store: bytes, counter: int, body: str) -> bytes:
     return hashlib.sha256(store + counter.to_bytes(8, "little") + body.encode()).digest()
 
 
-def _checked(store: bytes, counter: int, body: str, digest: bytes) -> Memory | None:
+def _checked(store: bytes, counter: int, body: str, digest: bytes) -> DeviceMemory | None:
     """Return the memory of a row, or None if it is not what was written."""
     try:
         return read_memory(body) if _digest(store, counter, body) == digest else None

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from retrasyn.arrays import check_seal, load_arrays, save_arrays
 from retrasyn.engines.base import Make, Worker
 from retrasyn.errors import CheckpointError
-from retrasyn.sealed import check_seal, load_arrays, save_arrays
 
 KEPT = 2
 _PATIENCE = 20.0  # seconds of work that are worth a second of saving

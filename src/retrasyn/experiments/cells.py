@@ -75,7 +75,7 @@ SECONDS = (
 
 
 @dataclass(slots=True)
-class Table(Generic[Key]):
+class ResultTable(Generic[Key]):
     """Rows of figures by key. A missing figure is absent, never NaN."""
 
     rows: dict[Key, Mapping[str, float]] = field(default_factory=dict)
@@ -89,14 +89,14 @@ class Table(Generic[Key]):
         return [row[measure] for _, row in rows if measure in row]
 
 
-class Results(Table[Cell]):
+class Results(ResultTable[Cell]):
     """Utility figures."""
 
     __slots__ = ()
     key_type = Cell
 
 
-class Timings(Table[Timing]):
+class Timings(ResultTable[Timing]):
     """Seconds per timestamp."""
 
     __slots__ = ()
@@ -104,7 +104,7 @@ class Timings(Table[Timing]):
 
 
 @dataclass(frozen=True, slots=True)
-class Store(Generic[Key]):
+class ResultFile(Generic[Key]):
     """A CSV file that grows by one row per finished run and survives being killed.
 
     Rows are appended and flushed to the disk one at a time. A last line that was cut off is

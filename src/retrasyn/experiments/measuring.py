@@ -16,7 +16,7 @@ from retrasyn.messages import MICRO
 from retrasyn.metrics.pair import Pair
 from retrasyn.metrics.suite import evaluate_pair
 from retrasyn.simulation.plan import Plan
-from retrasyn.simulation.recording import Recording
+from retrasyn.simulation.population import Recording
 from retrasyn.simulation.run import set_up
 from retrasyn.sinks.collected import Collected
 from retrasyn.space import Grid
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from retrasyn.mechanisms.base import Dialogue
     from retrasyn.messages import Aggregate, Ask, Estimate, Grant
     from retrasyn.metrics.suite import Scores
-    from retrasyn.simulation.doors import Door
+    from retrasyn.simulation.report_sources import ReportSource
     from retrasyn.simulation.simulation import Simulation
 
 OF_SPAN = ("query_error", "hotspot_ndcg", "pattern_f1")
@@ -45,7 +45,7 @@ R = TypeVar("R")
 class Metered:
     """A door that counts the bits sent through it."""
 
-    door: Door
+    door: ReportSource
     bits: int = 0
     n_reports: int = 0
     name: ClassVar[str] = "metered"
@@ -163,7 +163,7 @@ class TimedDialogue:
 class TimedDoor:
     """A door with a stopwatch."""
 
-    door: Door
+    door: ReportSource
     stopwatch: Stopwatch
     name: ClassVar[str] = "timed"
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from retrasyn.data.trajectories import Trajectories
-from retrasyn.experiments.cells import Cell, Store, Timing
+from retrasyn.experiments.cells import Cell, ResultFile, Timing
 from retrasyn.experiments.measuring import clock, measure
-from retrasyn.experiments.sources import Source
+from retrasyn.experiments.sources import DataSource
 
 Told = Callable[[str, int, int], None]
 """Called with what was finished last, how many runs are done and how many there are."""
@@ -37,7 +37,7 @@ class Pool(Protocol):
 class Task:
     """Cells that differ in nothing but their span: one run."""
 
-    source: Source
+    source: DataSource
     cells: tuple[Cell, ...]
 
     @property
@@ -51,7 +51,7 @@ class Task:
         )
 
 
-def tasks_for(cells: Iterable[Cell], done: Iterable[Cell], sources: list[Source]) -> list[Task]:
+def tasks_for(cells: Iterable[Cell], done: Iterable[Cell], sources: list[DataSource]) -> list[Task]:
     """Group what is missing into runs: data set by data set, otherwise in the order given."""
     missing = dict.fromkeys(cells)
     for cell in done:
@@ -69,7 +69,7 @@ def tasks_for(cells: Iterable[Cell], done: Iterable[Cell], sources: list[Source]
 
 def run_cells(
     tasks: list[Task],
-    store: Store[Cell],
+    store: ResultFile[Cell],
     *,
     jobs: int,
     told: Told,
@@ -137,7 +137,7 @@ def _keep_finished(running: Running, keep: Keep) -> None:
         keep(running.pop(future), future.result())
 
 
-_loaded: dict[Source, Trajectories] = {}  # the data set this process works on
+_loaded: dict[DataSource, Trajectories] = {}  # the data set this process works on
 
 
 def work(task: Task) -> Rows:
@@ -148,7 +148,7 @@ def work(task: Task) -> Rows:
     return rows
 
 
-def load(source: Source) -> Trajectories:
+def load(source: DataSource) -> Trajectories:
     """Read a data set, unless it is the one read last."""
     if source not in _loaded:
         _loaded.clear()
@@ -157,7 +157,7 @@ def load(source: Source) -> Trajectories:
 
 
 def run_timings(
-    timings: list[Timing], store: Store[Timing], sources: list[Source], *, told: Told
+    timings: list[Timing], store: ResultFile[Timing], sources: list[DataSource], *, told: Told
 ) -> None:
     """Run with a stopwatch, one after the other and alone on the machine."""
     by_name = {source.name: source for source in sources}

@@ -17,8 +17,8 @@ from retrasyn.data.reading_files import read
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.data.writing_files import write
 from retrasyn.errors import SettingError
-from retrasyn.randomness.addresses import address
 from retrasyn.randomness.kernels import words_at
+from retrasyn.randomness.words import address
 from retrasyn.simulation.city import demo_city
 from retrasyn.simulation.population import stable_words
 from retrasyn.simulation.run import bounding_box
@@ -51,7 +51,7 @@ _QUICK = {"n_users": 20_000, "n_timestamps": 120}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class DataSource:
     """Where a data set comes from, before it is read."""
 
     name: str
@@ -113,7 +113,7 @@ class DataSet:
     statistics: Mapping[str, float]
 
     @classmethod
-    def of(cls, source: Source, real: Trajectories) -> DataSet:
+    def of(cls, source: DataSource, real: Trajectories) -> DataSet:
         """Count a data set that was read."""
         return cls(
             name=source.name,
@@ -135,7 +135,7 @@ def find_sources(
     networks: Mapping[str, Path],
     folder: Path,
     quick: bool,
-) -> list[Source]:
+) -> list[DataSource]:
     """Find a source for every data set: a file, a network to generate on, or the built-in city."""
     for name in (*files, *networks):
         if name not in TITLES:
@@ -145,12 +145,12 @@ def find_sources(
             raise SettingError(f"--data {name}={file}: there is no such file")
     made = folder / "generated"
     if quick and not files and not networks:
-        return [Source(name=CITY, file=made / "city-quick.parquet", generated=True)]
+        return [DataSource(name=CITY, file=made / "city-quick.parquet", generated=True)]
     wanted = [name for name in names if not quick or name in files or name in networks]
     sources = []
     for name in wanted:
         if name in files:
-            sources.append(Source(name=name, file=files[name]))
+            sources.append(DataSource(name=name, file=files[name]))
         else:
             network = networks.get(name)
             if network is not None and name not in _TRAFFIC:
@@ -159,7 +159,7 @@ def find_sources(
                 )
             mark = "city" if network is None else _mark(network)
             file = made / f"{name}-{mark}.parquet"
-            sources.append(Source(name=name, file=file, network=network, generated=True))
+            sources.append(DataSource(name=name, file=file, network=network, generated=True))
     return sources
 
 

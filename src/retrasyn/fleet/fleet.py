@@ -8,16 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from retrasyn.client.clock import RealClock
-from retrasyn.client.http import Server
-from retrasyn.client.identity import open_folder
-from retrasyn.client.owner import read_campaign
-from retrasyn.client.rounds import Opened, Rounds
+from retrasyn.client.curator_client import CuratorClient
+from retrasyn.client.owner import open_folder, read_campaign
+from retrasyn.client.rounds import Opened, RealClock, RoundFollower
 from retrasyn.errors import LedgerError, ServerError, SettingError
-from retrasyn.fleet.crew import Crew, remembered_verify
-from retrasyn.fleet.ledger import FleetLedger
-from retrasyn.fleet.positions import Positions
-from retrasyn.fleet.recount import Recount, recount
+from retrasyn.fleet.device_pool import DevicePool, Positions, remembered_verify
+from retrasyn.fleet.ledger import FleetLedger, Recount, recount
 from retrasyn.wire.canonical import unseal
 from retrasyn.wire.texts import manifest_id
 
@@ -47,8 +43,8 @@ class Tally:
 class Fleet:
     """Devices, their positions and the server they report to."""
 
-    server: Server
-    crew: Crew = field(repr=False)
+    server: CuratorClient
+    crew: DevicePool = field(repr=False)
     positions: Positions = field(repr=False)
     clock: RealClock = field(default_factory=RealClock, repr=False)
     record: Record | None = field(default=None, repr=False)
@@ -57,7 +53,7 @@ class Fleet:
     @classmethod
     def muster(
         cls,
-        server: Server,
+        server: CuratorClient,
         positions: Positions,
         folder: Path,
         *,
@@ -71,7 +67,7 @@ class Fleet:
             manifest = read_campaign(envelope, remembered_verify)
             _enrol(server, ledger, positions.n_devices, operator_token)
             id_ = manifest_id(unseal(envelope)[0])
-            crew = Crew.of(envelope, manifest, id_, ledger, positions.n_devices)
+            crew = DevicePool.of(envelope, manifest, id_, ledger, positions.n_devices)
         except BaseException:
             ledger.close()
             raise
@@ -109,8 +105,8 @@ class Fleet:
         """Let the ledger go."""
         self.crew.ledger.close()
 
-    def _rounds(self) -> Rounds:
-        return Rounds(self.server, self.crew.manifest, self.crew.id, self.clock)
+    def _rounds(self) -> RoundFollower:
+        return RoundFollower(self.server, self.crew.manifest, self.crew.id, self.clock)
 
     def _answer(self, opened: Opened, places: dict[int, tuple[float, float]]) -> None:
         """Answer one round; everything is durable before the first byte is sent."""
@@ -161,7 +157,9 @@ class Fleet:
         return ["busy"] * len(frames) if isinstance(heard, float) else heard
 
 
-def _enrol(server: Server, ledger: FleetLedger, n_devices: int, operator_token: str | None) -> None:
+def _enrol(
+    server: CuratorClient, ledger: FleetLedger, n_devices: int, operator_token: str | None
+) -> None:
     """Enrol as many devices as are missing."""
     if ledger.server not in ("", server.url):
         raise LedgerError(

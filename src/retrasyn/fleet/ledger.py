@@ -1,28 +1,61 @@
-"""The ledgers of a whole fleet in one file: one transaction per round, before anything is sent.
-
-The devices of a fleet replay recorded positions, so that nobody is harmed if the file is put back
-from a copy; they have no witness against that. All else is as on a device: what is not durable is
-not sent, and what cannot be written is a `LedgerError`.
-
-Beside what each device remembers there is a log of every report ever made, which is only added to.
-The recount reads the log and nothing else.
-"""
+"""The ledgers of a whole fleet in one file, and what every device spent, counted anew."""
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 
-from retrasyn.client.answered import Enrolled
-from retrasyn.device.memory import Memory, read_memory
-from retrasyn.device.volatile import Lost
+import numpy as np
+
+from retrasyn.client.curator_client import EnrolmentAnswer
+from retrasyn.device.memory import DeviceMemory, Lost, read_memory
 from retrasyn.errors import LedgerError
-from retrasyn.fleet.texts import write_quickly
-from retrasyn.looking import is_there
+from retrasyn.files import is_there
+from retrasyn.messages import MICRO, Manifest
+from retrasyn.privacy.replay import Replay
+
+
+def write_quickly(memory: DeviceMemory) -> str:
+    """Write exactly what `write_memory` would of a memory without its manifest."""
+    odometer, quarantine, lots = memory.odometer, memory.quarantine, memory.lots
+    return json.dumps(
+        {
+            "odometer": {"total": odometer.total, "boot": odometer.boot},
+            "pinned": "",
+            "quarantine": {
+                "reason": quarantine.reason,
+                "t": quarantine.t,
+                "uptime": quarantine.uptime,
+                "rounds": quarantine.rounds,
+            },
+            "lots": None if lots is None else {"phase": lots.phase, "role": lots.role},
+            "heads": [
+                {"manifest": head.manifest.hex(), "t": head.t, "digest": head.digest.hex()}
+                for head in memory.heads
+            ],
+            "entries": [
+                {
+                    "manifest": entry.manifest.hex(),
+                    "t": entry.t,
+                    "uptime": entry.uptime,
+                    "epsilon": entry.epsilon,
+                    "lookback": entry.lookback,
+                    "gap": entry.gap,
+                    "period": entry.period,
+                }
+                for entry in memory.entries
+            ],
+            "frame": memory.frame.hex(),
+            "spent": memory.spent,
+        }
+    )
+
 
 _TABLES = """
 CREATE TABLE server (url TEXT NOT NULL);
@@ -51,17 +84,17 @@ class Logged:
 
 
 @dataclass(slots=True)
-class Shelf:
+class DeviceSlot:
     """The place of one device in the file: what it saves is staged until the round's commit."""
 
     ledger: FleetLedger = field(repr=False)
     number: int
 
-    def load(self) -> Memory | Lost:
+    def load(self) -> DeviceMemory | Lost:
         """Return what was saved last."""
         return self.ledger.load(self.number)
 
-    def save(self, memory: Memory) -> None:
+    def save(self, memory: DeviceMemory) -> None:
         """Stage a memory; nothing may be sent before the ledger has committed it."""
         self.ledger.stage(self.number, memory)
 
@@ -72,7 +105,7 @@ class FleetLedger:
 
     path: Path
     _connection: sqlite3.Connection = field(init=False, repr=False)
-    _staged: dict[int, Memory] = field(default_factory=dict, init=False, repr=False)
+    _staged: dict[int, DeviceMemory] = field(default_factory=dict, init=False, repr=False)
     _logged: dict[int, tuple[bytes, int]] = field(default_factory=dict, init=False, repr=False)
     _manifests: dict[bytes, int] = field(default_factory=dict, init=False, repr=False)
 
@@ -112,12 +145,12 @@ class FleetLedger:
         row = self._connection.execute("SELECT url FROM server").fetchone()
         return "" if row is None else str(row[0])
 
-    def devices(self) -> list[Enrolled]:
+    def devices(self) -> list[EnrolmentAnswer]:
         """Return the identities in the order of their numbers."""
         rows = self._connection.execute("SELECT device, key FROM device ORDER BY number")
-        return [Enrolled(bytes(device), bytes(key)) for device, key in rows]
+        return [EnrolmentAnswer(bytes(device), bytes(key)) for device, key in rows]
 
-    def add(self, server: str, enrolled: list[Enrolled]) -> None:
+    def add(self, server: str, enrolled: list[EnrolmentAnswer]) -> None:
         """Keep new identities; they get the next numbers."""
         rows = [(one.device, one.key) for one in enrolled]
         first = len(self.devices())
@@ -129,7 +162,7 @@ class FleetLedger:
                 [(first + place, *row) for place, row in enumerate(rows)],
             )
 
-    def load(self, number: int) -> Memory | Lost:
+    def load(self, number: int) -> DeviceMemory | Lost:
         """Return what a device saved last."""
         row = self._connection.execute(
             "SELECT body, text FROM memory JOIN manifest ON manifest.id = memory.manifest "
@@ -143,7 +176,7 @@ class FleetLedger:
         except (ValueError, TypeError, KeyError, AttributeError):
             return Lost("corrupt")
 
-    def stage(self, number: int, memory: Memory) -> None:
+    def stage(self, number: int, memory: DeviceMemory) -> None:
         """Take what a device wants to save into the next transaction."""
         self._staged[number] = memory
 
@@ -193,3 +226,37 @@ class FleetLedger:
             f"the fleet's ledger {self.path} cannot be used ({fault}): nothing is sent without it; "
             "free its disk, make it writable, or end the other process that holds it"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Recount:
+    """How many reports there were, and the most that any device spent in any window."""
+
+    n_reports: int
+    worst: int  # micro-nats
+    ceiling: int  # micro-nats
+
+    @property
+    def within(self) -> bool:
+        """Whether no window of any device exceeded epsilon."""
+        return self.worst <= self.ceiling
+
+    def __str__(self) -> str:
+        verdict = "within" if self.within else "ABOVE"
+        return (
+            f"{self.n_reports:,} reports; at most {self.worst / MICRO:g} in any window of any "
+            f"device, {verdict} epsilon={self.ceiling / MICRO:g}"
+        )
+
+
+def recount(ledger: FleetLedger, manifest: Manifest, id_: bytes) -> Recount:
+    """Count all reports of a campaign again, without any code of the device."""
+    replay = Replay(manifest.gap, max((1, *manifest.ages)))
+
+    def alike(one: Logged) -> tuple[int, int, int]:
+        return one.t, one.epsilon, one.lookback
+
+    for (t, epsilon, lookback), same in groupby(sorted(ledger.log(id_), key=alike), key=alike):
+        numbers = np.array([one.number for one in same], np.int64)
+        replay.observe(t, epsilon, numbers, lookback)
+    return Recount(replay.n_reports, replay.worst, manifest.epsilon)

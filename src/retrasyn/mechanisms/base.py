@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from retrasyn.interpretation import Interpretation
 from retrasyn.messages import MICRO, Ask, Estimate, Flags, Outcome
-from retrasyn.reading import Reading
 from retrasyn.space import StateSpace
 
 Dialogue = Generator[Ask, Estimate | None, Outcome]
@@ -18,7 +18,7 @@ MEMORY = 32
 
 
 @dataclass(slots=True)
-class Memory:
+class ReleasedMemory:
     """What a mechanism remembers between timestamps; everything in it was already released.
 
     Only timestamps with reports enter it. Were the others to count, a night with nobody would
@@ -64,7 +64,7 @@ class View:
     t: int
     first_t: int
     window: int
-    reading: Reading
+    reading: Interpretation
     memory: Any  # what the mechanism's own `open_memory` made
     size: int = 0  # of the active users; not looked at where presence is hidden
     n_enrolled: int = 0  # ledger keys that could be asked

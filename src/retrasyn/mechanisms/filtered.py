@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from retrasyn.messages import Ask, Estimate, Outcome, Question
-from retrasyn.mobility.ages.experts import AgeMemory
 from retrasyn.mobility.bank import ENTER, MOVE, QUIT, STAY, FilterBank, groups_of
-from retrasyn.mobility.shrinkage.estimate import ShrinkageMemory
+from retrasyn.mobility.durations import AgeMemory
+from retrasyn.mobility.shrinkage import ShrinkageMemory
 from retrasyn.privacy.selection import age_thresholds
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from retrasyn.mechanisms.base import Dialogue, Memory, View
+from retrasyn.mechanisms.base import Dialogue, ReleasedMemory, View
 from retrasyn.mechanisms.portions import Portion
 from retrasyn.messages import Outcome
 from retrasyn.mobility.updating import Update, normalised
@@ -16,10 +16,10 @@ class OneAsk:
     portion: Portion
     update: Update
 
-    def open_memory(self, states: StateSpace, gap: int) -> Memory:
+    def open_memory(self, states: StateSpace, gap: int) -> ReleasedMemory:
         """Return a memory of nothing."""
         del states, gap
-        return Memory()
+        return ReleasedMemory()
 
     def furthest_lookback(self, gap: int) -> int:
         """Transitions look back over one timestamp."""

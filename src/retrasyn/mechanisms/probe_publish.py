@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from retrasyn.mechanisms.base import Memory
+from retrasyn.mechanisms.base import ReleasedMemory
 from retrasyn.mechanisms.schedules import HALF, Publication, Schedule
 from retrasyn.messages import Ask, Estimate, Outcome
 from retrasyn.mobility.updating import normalised
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class PublicationMemory(Memory):
+class PublicationMemory(ReleasedMemory):
     """What was released, and which shares publications used."""
 
     gap: int = 1
@@ -38,7 +38,7 @@ class PublicationMemory(Memory):
 
     def remember(self, outcome: Outcome, t: int) -> None:
         """Take in what timestamp t brought; the last publication is never forgotten."""
-        Memory.remember(self, outcome, t)
+        ReleasedMemory.remember(self, outcome, t)
         if outcome.memory is not None:
             self.past.append(outcome.memory)
         while len(self.past) > 1 and self.past[0].t <= t - self.gap:
@@ -47,11 +47,11 @@ class PublicationMemory(Memory):
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return everything as plain arrays."""
         past = [(one.t, one.share) for one in self.past]
-        return Memory.to_arrays(self) | {"past": np.array(past, np.float64).reshape(-1, 2)}
+        return ReleasedMemory.to_arrays(self) | {"past": np.array(past, np.float64).reshape(-1, 2)}
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take everything over from plain arrays."""
-        Memory.load_arrays(self, arrays)
+        ReleasedMemory.load_arrays(self, arrays)
         self.past = deque(Publication(int(t), float(share)) for t, share in arrays["past"])
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from retrasyn.metrics.density import density_errors
 from retrasyn.metrics.divergence import mean_known
 from retrasyn.metrics.hotspot import hotspot_ndcgs
-from retrasyn.metrics.pair import Gridded, Pair, Streams, cut_at_jumps
+from retrasyn.metrics.pair import Gridded, Pair, UncutStreams, cut_at_jumps
 from retrasyn.metrics.pattern import pattern_f1s
 from retrasyn.metrics.query import query_errors
 from retrasyn.metrics.spans import check_settings
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _FIRST = np.zeros(1, np.int64)
 
 
-class Points(NamedTuple):
+class LatestPoints(NamedTuple):
     """Who is where at one timestamp."""
 
     ids: npt.NDArray[np.int64]  # [n_active], each once
@@ -54,7 +54,7 @@ class MovingScores:
 
     >>> from retrasyn.space.grid import Box, Grid
     >>> scores = MovingScores(Grid(Box(0, 0, 4, 4), side=4), span=2)
-    >>> here = Points(np.array([1, 2]), np.array([0.5, 3.5]), np.array([0.5, 0.5]))
+    >>> here = LatestPoints(np.array([1, 2]), np.array([0.5, 3.5]), np.array([0.5, 0.5]))
     >>> scores.update(here, here).density_error
     0.0
     >>> scores.update(here, here).pattern_f1
@@ -76,10 +76,12 @@ class MovingScores:
         )
         self.grid, self.span, self.seed = grid, span, seed
         self.n_queries, self.top_cells, self.top_patterns = n_queries, top_cells, top_patterns
-        self._recent: deque[tuple[Points, Points]] = deque(maxlen=max(span, 2))  # a move needs two
+        self._recent: deque[tuple[LatestPoints, LatestPoints]] = deque(
+            maxlen=max(span, 2)
+        )  # a move needs two
         self._n_seen = 0
 
-    def update(self, real: Points, synthetic: Points) -> StreamingScores:
+    def update(self, real: LatestPoints, synthetic: LatestPoints) -> StreamingScores:
         """Take in the next timestamp; scores of a span are NaN until one has passed."""
         self._recent.append((real, synthetic))
         self._n_seen += 1
@@ -117,7 +119,7 @@ class MovingScores:
         )
 
 
-def _gather(steps: list[Points], grid: Grid) -> Gridded:
+def _gather(steps: list[LatestPoints], grid: Grid) -> Gridded:
     """Turn points by timestamp into streams; one that pauses goes on as another."""
     ids, x, y = (np.concatenate(columns) for columns in zip(*steps, strict=True))
     t = np.repeat(np.arange(len(steps)), [step.ids.size for step in steps])
@@ -125,4 +127,4 @@ def _gather(steps: list[Points], grid: Grid) -> Gridded:
     ids, t = ids[order], t[order]
     follows = (ids[1:] == ids[:-1]) & (t[1:] == t[:-1] + 1)
     starts = np.flatnonzero(np.concatenate([[True], ~follows, [True]]) if ids.size else [True])
-    return cut_at_jumps(Streams(t[starts[:-1]], starts, x[order], y[order]), grid)
+    return cut_at_jumps(UncutStreams(t[starts[:-1]], starts, x[order], y[order]), grid)

@@ -76,7 +76,7 @@ class Pair:
         notes: list[str] = []
         shown = _on_timeline(synthetic, first, n_timestamps, notes)
         n_real, n_synthetic = real.n_streams, shown.begins.size
-        whole = Streams(real.begins - first, real.starts, real.x, real.y)
+        whole = UncutStreams(real.begins - first, real.starts, real.x, real.y)
         return cls(
             real=_on_grid("real", whole, grid, notes),
             synthetic=_on_grid("synthetic", shown, grid, notes),
@@ -90,7 +90,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Streams:
+class UncutStreams:
     """Streams before they have cells."""
 
     begins: npt.NDArray[np.int64]
@@ -99,12 +99,14 @@ class Streams:
     y: npt.NDArray[np.float64]
 
 
-def _on_timeline(data: Trajectories, first: int, n_timestamps: int, notes: list[str]) -> Streams:
+def _on_timeline(
+    data: Trajectories, first: int, n_timestamps: int, notes: list[str]
+) -> UncutStreams:
     """Drop what lies before the first or after the last real timestamp."""
     begins = data.begins - first
     ends = begins + data.lengths
     if begins.min() >= 0 and ends.max() <= n_timestamps:
-        return Streams(begins, data.starts, data.x, data.y)
+        return UncutStreams(begins, data.starts, data.x, data.y)
     kept = np.clip(np.minimum(ends, n_timestamps) - np.maximum(begins, 0), 0, None)
     if not kept.any():
         raise InputError(
@@ -116,7 +118,7 @@ def _on_timeline(data: Trajectories, first: int, n_timestamps: int, notes: list[
     n_lost = data.n_points - int(kept.sum())
     notes.append(f"synthetic: {_count(n_lost, 'point')} beyond the real timestamps ignored")
     starts = np.concatenate([[0], np.cumsum(kept[seen])])
-    return Streams(np.maximum(begins[seen], 0), starts, data.x[inside], data.y[inside])
+    return UncutStreams(np.maximum(begins[seen], 0), starts, data.x[inside], data.y[inside])
 
 
 def check_inside(
@@ -138,7 +140,7 @@ def check_inside(
         notes.append(f"{name}: {_count(n_outside, 'point')} outside the box in the nearest cell")
 
 
-def _on_grid(name: str, data: Streams, grid: Grid, notes: list[str]) -> Gridded:
+def _on_grid(name: str, data: UncutStreams, grid: Grid, notes: list[str]) -> Gridded:
     """Give every point a cell and cut streams at jumps, noting how often either was needed."""
     check_inside(name, data.x, data.y, grid, notes)
     gridded = cut_at_jumps(data, grid)
@@ -148,7 +150,7 @@ def _on_grid(name: str, data: Streams, grid: Grid, notes: list[str]) -> Gridded:
     return gridded
 
 
-def cut_at_jumps(data: Streams, grid: Grid) -> Gridded:
+def cut_at_jumps(data: UncutStreams, grid: Grid) -> Gridded:
     """Give every point a cell, the nearest if it lies outside, and cut streams at jumps."""
     cells = grid.cells_of(data.x, data.y)
     jumps = np.flatnonzero(kernels.find_jumps(cells, data.starts, grid.side))

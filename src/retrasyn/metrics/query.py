@@ -11,7 +11,7 @@ from retrasyn.metrics import kernels
 from retrasyn.metrics.divergence import mean_known
 from retrasyn.metrics.pair import Gridded, Pair
 from retrasyn.metrics.spans import random_spans
-from retrasyn.randomness.addresses import address
+from retrasyn.randomness.words import address
 
 if TYPE_CHECKING:
     import numpy.typing as npt

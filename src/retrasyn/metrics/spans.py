@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from retrasyn.errors import SettingError
-from retrasyn.randomness.addresses import address
+from retrasyn.randomness.words import address
 
 MOST = 10_000_000
 """Largest number of timestamps, queries or ranks anybody can mean."""

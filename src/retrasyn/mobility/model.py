@@ -1,12 +1,21 @@
-"""The global mobility model (Sec. III-B, Eq. 6)."""
+"""The global mobility model (Sec. III-B, Eq. 6), and how well its shares are known."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from retrasyn.messages import Uncertainty
 from retrasyn.mobility import kernels
 from retrasyn.space import StateSpace
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from retrasyn.space import Grid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +30,7 @@ class MobilityModel:
     @classmethod
     def from_frequencies(
         cls, released: npt.NDArray[np.float64] | None, states: StateSpace
-    ) -> "MobilityModel":
+    ) -> MobilityModel:
         """Turn released frequencies into the model; None is the model of no report at all."""
         n_cells = states.grid.n_cells
         model = cls(
@@ -49,3 +58,25 @@ def masses(released: npt.NDArray[np.float64], states: StateSpace) -> tuple[float
         return float(released.sum()), 0.0
     first_quit = states.n_moves + states.grid.n_cells
     return float(released[:first_quit].sum()), float(released[first_quit:].sum())
+
+
+_INFLATION = 3.0
+
+
+def standard_errors(
+    cell_counts: npt.NDArray[np.int64],
+    mass: npt.NDArray[np.float64],
+    mass_variance: npt.NDArray[np.float64],
+    grid: Grid,
+) -> Uncertainty:
+    """Return what is known of the synthetic points [n_cells] and of the moves [n_cells, 9]."""
+    n_points = max(int(cell_counts.sum()), 1)
+    shares = cell_counts / n_points
+    near = grid.neighbour_table >= 0
+    arriving = np.bincount(grid.neighbour_table[near], mass_variance[near], grid.n_cells)
+    return Uncertainty(
+        cell_shares=shares,
+        cell_errors=np.sqrt(_INFLATION * arriving + shares * (1.0 - shares) / n_points),
+        flow_shares=mass,
+        flow_errors=np.sqrt(_INFLATION * mass_variance + mass * (1.0 - mass) / n_points),
+    )

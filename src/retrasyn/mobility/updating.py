@@ -5,15 +5,15 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from retrasyn.interpretation import Interpretation
 from retrasyn.messages import Estimate
-from retrasyn.reading import Reading
 
 
 class Update(Protocol):
     """Merges an estimate into the previous release."""
 
     def __call__(
-        self, previous: npt.NDArray[np.float64], estimate: Estimate, reading: Reading
+        self, previous: npt.NDArray[np.float64], estimate: Estimate, reading: Interpretation
     ) -> tuple[npt.NDArray[np.float64], int]:
         """Return the new release and the number of states that were renewed."""
         ...  # pragma: no cover - a protocol has no body
@@ -27,7 +27,7 @@ def normalised(estimate: Estimate) -> npt.NDArray[np.float64] | None:
 
 
 def replace_all(
-    previous: npt.NDArray[np.float64], estimate: Estimate, reading: Reading
+    previous: npt.NDArray[np.float64], estimate: Estimate, reading: Interpretation
 ) -> tuple[npt.NDArray[np.float64], int]:
     """Take the clipped estimate for everything; nothing positive leaves the previous release."""
     del reading
@@ -36,7 +36,7 @@ def replace_all(
 
 
 def select_significant(
-    previous: npt.NDArray[np.float64], estimate: Estimate, reading: Reading
+    previous: npt.NDArray[np.float64], estimate: Estimate, reading: Interpretation
 ) -> tuple[npt.NDArray[np.float64], int]:
     """Renew only the states whose change exceeds the noise (dynamic mobility update, Eq. 7).
 

@@ -10,7 +10,7 @@ from retrasyn.messages import Grant, Question
 from retrasyn.oracles.base import Oracle
 from retrasyn.oracles.binary import BinaryResponse
 from retrasyn.oracles.grr import GRR
-from retrasyn.oracles.olh import OLH
+from retrasyn.oracles.hashed import OLH
 from retrasyn.oracles.oue import OUE
 from retrasyn.space import StateSpace
 

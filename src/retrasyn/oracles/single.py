@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from retrasyn.errors import SettingError
 from retrasyn.oracles.threshold import HALF, WORD, hash_range, lie_threshold, noise_threshold
-from retrasyn.randomness.entropy import Words, draw, system_bytes
+from retrasyn.randomness.words import Words, draw, system_bytes
 
 NULL = -1
 """The state of a device that has nothing to say."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from retrasyn.data.writing_files import check_place
 from retrasyn.errors import MissingExtra, OutputError
+from retrasyn.files import replacing
 from retrasyn.planning.forecast import Forecast, Prospect
-from retrasyn.replacing import replacing
 
 FORMATS = (".png", ".svg")
 # Okabe and Ito's palette: told apart by the colour-blind, and in grey by their markers.

@@ -12,11 +12,15 @@ import numpy as np
 
 from retrasyn.curator import MAX_EPSILON, MAX_WINDOW, check_window, micro_nats
 from retrasyn.errors import SettingError
-from retrasyn.planning.cities import N_TIMESTAMPS, City, built_in_cities
-from retrasyn.planning.detail import fine_map, lost_detail
-from retrasyn.planning.lifetime import Total, totals
-from retrasyn.planning.noise import Noise, expected_noise
-from retrasyn.planning.trial import Trial, run_trial
+from retrasyn.planning.closed_forms import (
+    ExpectedNoise,
+    Total,
+    expected_noise,
+    fine_map,
+    lost_detail,
+    totals,
+)
+from retrasyn.planning.trial import N_TIMESTAMPS, City, Trial, built_in_cities, run_trial
 from retrasyn.simulation.city import CITY_BOX
 from retrasyn.simulation.plan import Plan
 from retrasyn.space import Grid, StateSpace
@@ -90,7 +94,7 @@ class Forecast:
     epsilon: float
     window: int
     gap: int
-    noise: Noise
+    noise: ExpectedNoise
     rows: tuple[Row, ...]
     changes: tuple[Change, ...]
     lifetime: tuple[Total, ...]
@@ -236,13 +240,13 @@ def _check(plan: Plan, n_users: int, seed: int) -> None:
         raise SettingError(f"seed={seed} must be a whole number from 0 on")
 
 
-def _closed_row(plan: Plan, noise: Noise, side: int) -> Row:
+def _closed_row(plan: Plan, noise: ExpectedNoise, side: int) -> Row:
     """Return what is known of a grid without simulating."""
     states = StateSpace(Grid(CITY_BOX, side), endpoints=plan.method.endpoints)
     return Row(side=side, cell_share=side**-2, cell_error=noise.cell_error(states))
 
 
-def _changes(means: _Means, noise: Noise) -> Iterator[Change]:
+def _changes(means: _Means, noise: ExpectedNoise) -> Iterator[Change]:
     """List what doubling each of the means would be worth, where it can be doubled."""
     now = dataclasses.replace
     doubled = {

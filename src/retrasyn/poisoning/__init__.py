@@ -4,10 +4,10 @@ Everything here looks at reports that were already sent, so it costs no privacy;
 costs utility, never privacy.
 """
 
-from retrasyn.poisoning.alarms import Alarm as Alarm
-from retrasyn.poisoning.alarms import Inspection as Inspection
-from retrasyn.poisoning.influence import influence_of_one as influence_of_one
-from retrasyn.poisoning.influence import trimmed as trimmed
+from retrasyn.poisoning.inspection import influence_of_one as influence_of_one
 from retrasyn.poisoning.inspection import inspect as inspect
+from retrasyn.poisoning.inspection import trimmed as trimmed
+from retrasyn.poisoning.statistics import Alarm as Alarm
+from retrasyn.poisoning.statistics import Inspection as Inspection
 
 __all__ = ["Alarm", "Inspection", "influence_of_one", "inspect", "trimmed"]

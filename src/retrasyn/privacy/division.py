@@ -12,7 +12,7 @@ from retrasyn.privacy.selection import Selection, UniformDraw, can_answer
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class BudgetDivision:
     """Everybody with a state reports, each timestamp with a part of epsilon."""
 
     name: ClassVar[str] = "budget"
@@ -50,7 +50,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Population:
+class UserDivision:
     """Few report, each with all of epsilon, and then rest for a window."""
 
     selection: Selection = field(default_factory=UniformDraw)
@@ -108,5 +108,5 @@ class NoPrivacy:
         return Grant(t=t, epsilon=0, reporters=keys, private=False, question=ask.question)
 
 
-Division = Budget | Population | NoPrivacy
+Division = BudgetDivision | UserDivision | NoPrivacy
 Ledger = RoundLedger | UserLedger

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from retrasyn.arrays import grown
 from retrasyn.errors import BudgetExceeded
-from retrasyn.growing import grown
 from retrasyn.messages import MICRO
 
 NEVER = -(1 << 62)

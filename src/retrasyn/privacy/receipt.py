@@ -62,7 +62,7 @@ class Lifetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class ReportNoise:
     """The exact law of a report about all states that spends all of epsilon."""
 
     answers: int
@@ -91,7 +91,7 @@ class Holds:
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
+class ReportedRounds:
     """The timestamps at which anybody reported, column by column; at most the latest 100,000.
 
     Of a file that is a part, only those that share a window with its last timestamp.
@@ -117,7 +117,7 @@ class Receipt:
     epsilon: float
     division: str
     oracle: str
-    noise: Noise | None  # None: no noise
+    noise: ReportNoise | None  # None: no noise
     door: str  # how reports came: simulated as counts, reports or truth; from devices in rounds
     worst_window: WorstWindows
     within_guarantee: bool  # in the declared unit and ledger key
@@ -145,7 +145,7 @@ class Receipt:
     settings: dict[str, Any]
     not_protected: tuple[str, ...]
     standard_error: StandardErrors | None  # None: the method does not know it
-    rounds: Rounds
+    rounds: ReportedRounds
     data_file: DataFile | None = None  # None: nothing was written yet
     holds: Holds | None = None  # None: the file holds all there is
     format_version: int = FORMAT
@@ -186,3 +186,109 @@ def state_guarantee(
         f"For one {whose} and any {window} consecutive {unit}s, everything sent about them is "
         f"{epsilon:g}-locally differentially private in total, for any two {pairs}."
     )
+
+
+PRESENCE = {
+    "count": "count: the number of active devices is used as it is, nothing else about presence",
+    "flags": "flags: that a device starts, moves or stops is treated as public, and the release "
+    "copies how long real devices stay",
+    "hidden": "hidden: everybody enrolled reports at a slot of their own, null while absent; the "
+    "number of active devices is estimated",
+}
+"""How each way to treat presence reads in a receipt."""
+_CLIPPED = "; it depends on the box, outside of which points were dropped"
+_PRESENT = (
+    "that a device takes part, and when it starts and stops",
+    "the exact number of active devices at each timestamp",
+)
+_COPIED = "how long real devices stay: the release shows their exact numbers by duration"
+_ENROLLED = "who is enrolled"
+_ALWAYS = (
+    "facts about groups: what most people do is what the release is meant to show",
+    "long-run repetition: a position held for k windows is reported up to k times",
+    "two devices of one person",
+)
+_NOTHING = "anything: this method is for simulation only and NOT PRIVATE"
+_SEEDED = (
+    "anything against a reader who knows the seed or tries all likely ones: the simulated noise "
+    "can be drawn again from it; before you publish, use --seed random"
+)
+
+
+def describe_presence(presence: str, *, clipped: bool) -> str:
+    """Say how presence is treated, and whether dropped points make it depend on place."""
+    return PRESENCE[presence] + (_CLIPPED if clipped else "")
+
+
+def left_open(
+    *,
+    private: bool,
+    presence: str,
+    unit: str,
+    ledger: str,
+    jump: str,
+    seeded: bool,
+    has_users: bool,
+    box_inferred: bool,
+    length_from_data: bool,
+    enrols_on_sight: bool,
+    clipped: bool,
+) -> tuple[str, ...]:
+    """List what is not protected, this run's own weaknesses first."""
+    if not private:
+        return (_NOTHING,)
+    weaknesses = {
+        "the outermost positions: the bounding box was taken from the raw data": box_inferred,
+        "when a device is first seen: it is enrolled then": (
+            presence == "hidden" and enrols_on_sight
+        ),
+        "the mean stream length: it was taken from the raw data": length_from_data,
+        "crossing the edge of the box: points outside were dropped, which shows": clipped,
+        "a jump: it shows in whether, or how often, its stream reports afterwards": (
+            jump == "authors"
+        ),
+        "one position in each window of positions may be reported twice": unit == "transition",
+        "a person with several streams: each stream has a budget of its own": (
+            ledger == "stream" and has_users
+        ),
+        "a person behind several streams: the data names no users": not has_users,
+        _SEEDED: seeded,
+    }
+    own = [weakness for weakness, holds in weaknesses.items() if holds]
+    return (*own, *_left_open_by(presence), *_ALWAYS)
+
+
+def _left_open_by(presence: str) -> tuple[str, ...]:
+    """List what a way to treat presence does not protect."""
+    if presence == "hidden":
+        return (_ENROLLED,)
+    return (_COPIED, *_PRESENT) if presence == "flags" else _PRESENT
+
+
+NO_ROUNDS = ReportedRounds((), (), ())
+_TOLD = (
+    "format_version",
+    "retrasyn_version",
+    "method",
+    "private",
+    "guarantee",
+    "unit",
+    "ledger",
+    "window",
+    "gap",
+    "epsilon",
+    "division",
+    "oracle",
+    "presence",
+    "n_reports",
+    "worst_window",
+    "within_guarantee",
+    "lifetime",
+    "not_protected",
+)
+
+
+def stamp_of(receipt: Receipt, *, n_rounds: int) -> dict[str, Any]:
+    """Return what is promised and what was spent so far; rounds as their number."""
+    values = receipt.to_dict()
+    return {name: values[name] for name in _TOLD} | {"rounds": n_rounds}

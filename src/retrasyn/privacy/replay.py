@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from retrasyn.growing import grown
+from retrasyn.arrays import grown
 from retrasyn.privacy.kernels import add_spend, remove_spend
 
 

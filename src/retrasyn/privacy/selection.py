@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from retrasyn.errors import SettingError
 from retrasyn.messages import ABSENT, ENTERING, MOVING, QUITTING, Ask, Question, Roster
-from retrasyn.randomness.addresses import address
 from retrasyn.randomness.kernels import words_at
+from retrasyn.randomness.words import address
 
 
 class Selection(Protocol):

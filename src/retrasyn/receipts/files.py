@@ -1,19 +1,24 @@
-"""A receipt bound to the very bytes it travels with."""
+"""Receipts and their files: read, refused, and bound to the bytes they travel with."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import types
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, get_args, get_origin, get_type_hints
 
+from retrasyn.bounded_json import parse_json
 from retrasyn.data.parts import parts_in
 from retrasyn.data.writing_files import write
 from retrasyn.errors import InputError
-from retrasyn.privacy.receipt import DataFile, Receipt
+from retrasyn.privacy.receipt import FORMAT, DataFile, Receipt
 
 if TYPE_CHECKING:
     from retrasyn.data.trajectories import Trajectories
+
 
 SUFFIX = ".receipt.json"
 STANDARD_OUTPUT = "standard output"
@@ -85,3 +90,103 @@ class Written:
     def described(self) -> DataFile:
         """Return what was written so far as the file it would be."""
         return DataFile(STANDARD_OUTPUT, self.n_bytes, self._digest.hexdigest())
+
+
+_ADDED = {"holds": None}  # fields that receipts made before they were added do not have
+_LARGEST = 10**60  # beyond any figure of a run, a seed of 128 bits included; sums of it still work
+
+
+def open_receipt(path: Path) -> Receipt:
+    """Read a receipt of our format; anything else is refused."""
+    return read_receipt(load(path), name=str(path))
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read the JSON object in a file."""
+    try:
+        values = parse_json(path.read_bytes(), parse_constant=_refuse_constant)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise InputError(f"{path} is not a receipt: it is not JSON") from None
+    if not isinstance(values, dict) or "format_version" not in values:
+        raise InputError(
+            f"{path} is not a receipt: it has no format_version; name the .receipt.json that lies "
+            "beside the output"
+        )
+    return values
+
+
+def read_receipt(values: Mapping[str, Any], *, name: str) -> Receipt:
+    """Turn plain values into a receipt, refusing what does not have its form."""
+    version = values.get("format_version")
+    if type(version) is not int or version != FORMAT:
+        raise InputError(
+            f"{name} has the receipt format {version!r}; this version of RetraSyn reads {FORMAT}"
+        )
+    try:
+        receipt: Receipt = _read(values, Receipt, "")
+    except _FormError as error:
+        raise InputError(f"{name} is not a receipt: {error}") from None
+    return receipt
+
+
+class _FormError(ValueError):
+    """A value is not what its place in a receipt holds."""
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(word)
+
+
+def _read(value: Any, hint: Any, where: str) -> Any:
+    """Return a value as its type hint says, lists as tuples."""
+    if dataclasses.is_dataclass(hint):
+        return _read_table(value, hint, where)
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is types.UnionType:
+        for part in parts:
+            try:
+                return _read(value, part, where)
+            except _FormError:
+                continue
+    elif origin is tuple and isinstance(value, list | tuple):
+        kinds = [parts[0]] * len(value) if parts[-1] is Ellipsis else parts
+        if len(kinds) == len(value):
+            return tuple(
+                _read(entry, kind, f"{where}[{number}]")
+                for number, (entry, kind) in enumerate(zip(value, kinds, strict=True))
+            )
+    elif (
+        (origin is dict and isinstance(value, dict))
+        or (hint is type(None) and value is None)
+        or (hint is float and type(value) in (int, float) and abs(value) <= _LARGEST)
+        or (hint is int and type(value) is int and abs(value) <= _LARGEST)
+        or (hint in (bool, str) and type(value) is hint)
+    ):
+        return value
+    raise _FormError(f"{where} is {str(value)[:40]!r}, which is no {_word(hint)}")
+
+
+def _read_table(value: Any, hint: Any, where: str) -> Any:
+    """Return a dataclass with every field, and no other, given."""
+    hints = get_type_hints(hint)
+    if not isinstance(value, dict):
+        raise _FormError(f"{where} is no table")
+    if hint is Receipt:
+        value = _ADDED | value
+    for name in [*(hints.keys() - value.keys()), *(value.keys() - hints.keys())]:
+        known = "is missing" if name in hints else "is no field of it"
+        raise _FormError(f"{where}{'.' if where else ''}{str(name)[:40]} {known}")
+    return hint(
+        **{
+            name: _read(value[name], kind, f"{where}.{name}" if where else name)
+            for name, kind in hints.items()
+        }
+    )
+
+
+def _word(hint: Any) -> str:
+    return {int: "whole number", float: "number", str: "text", bool: "truth value"}.get(
+        hint, "such value"
+    )

@@ -1,119 +1,94 @@
-"""What a receipt says in words, written again from its figures."""
+"""A receipt for people, in a terminal."""
 
 from __future__ import annotations
 
-from retrasyn.errors import SettingError
-from retrasyn.methods import METHODS, parts_of, settings_of
-from retrasyn.privacy.left_open import describe_presence, left_open
-from retrasyn.privacy.receipt import Receipt, state_guarantee
-from retrasyn.reading import SAFE, Reading
-from retrasyn.receipts.check import Check, judge
+import textwrap
+from collections.abc import Iterable
+
+from retrasyn.privacy.receipt import Receipt
+
+_WIDTH = 92
 
 
-def check_method(receipt: Receipt) -> Check:
-    """Compare the method with its row in the table."""
-    fields = ["method", "summary", "private", "division", "presence", "door"]
-    row = METHODS.get(receipt.method)
-    if row is None:
-        return judge("method", fields, [f"there is no method {receipt.method!r}"], "")
-    faults = [
-        f"{name} is {stated!r}, that of {row.name} is {right!r}"
-        for name, stated, right in (
-            ("summary", receipt.summary, row.summary),
-            ("private", receipt.private, row.division.private),
-            ("division", receipt.division, row.division.name),
-            (
-                "presence",
-                receipt.presence,
-                describe_presence(row.presence, clipped=receipt.n_points_dropped > 0),
-            ),
-        )
-        if stated != right
+def show(receipt: Receipt) -> str:
+    """Return a page of plain text."""
+    parts = [
+        _headline(receipt),
+        _wrap(receipt.guarantee),
+        "",
+        "What was run",
+        *_facts(receipt),
+        "",
+        "What was spent",
+        *_spending(receipt),
+        "",
+        "What is not protected",
+        *(_wrap(line, "  - ") for line in receipt.not_protected),
     ]
-    doors = ("counts", "reports", "rounds") if row.division.private else ("truth",)
-    if receipt.door not in doors:
-        faults.append(f"door is {receipt.door!r}, {row.name} knows {', '.join(doors)}")
-    return judge("method", fields, faults, f"{row.name} divides the {row.division.name}")
+    return "\n".join(parts)
 
 
-def check_reading(receipt: Receipt) -> Check:
-    """Compare the reading and the settings with what the other fields say."""
-    fields = ["reading", "settings", "jump", "ledger", "length_scale", "length_scale_from_data"]
-    row = METHODS.get(receipt.method)
-    faults = []
-    try:
-        reading = _reading_of(receipt)
-    except (SettingError, KeyError, TypeError) as error:
-        return judge("reading", fields, [f"the reading is none: {error}"], "")
-    named = receipt.worst_window.person_position.per == "person"
-    for name, stated, right in (
-        ("unit", receipt.unit, reading.unit),
-        ("jump", receipt.jump, reading.jump),
-        ("ledger", receipt.ledger, reading.ledger if named else "stream"),
-        ("length_scale_from_data", receipt.length_scale_from_data, reading.length_scale == "data"),
-    ):
-        if stated != right:
-            faults.append(f"{name} is {stated!r}, the reading says {right!r}")
-    if row is not None:
-        names = {name for part in parts_of(row) for name in settings_of(part)}
-        if set(receipt.settings) != names:
-            faults.append(f"{row.name} has the settings {', '.join(sorted(names)) or 'none'}")
-        scale: str | float = reading.length_scale
-        if scale == "released" and not row.uses_length_scale:
-            scale = "not used"
-        known = not isinstance(receipt.length_scale, str) if scale == "data" else None
-        if not (known or receipt.length_scale == scale):
-            faults.append(f"length_scale is {receipt.length_scale!r}, the reading says {scale!r}")
-        if receipt.faithful and not row.of_paper:
-            faults.append(f"{row.name} is not a method of the paper, so it cannot be faithful")
-    if reading.length_scale == "data" and not receipt.faithful:
-        faults.append("a length scale from the data goes with faithful only")
-    return judge("reading", fields, faults, f"unit {reading.unit}, jump {reading.jump}")
+def _headline(receipt: Receipt) -> str:
+    if not receipt.private:
+        return "NOT PRIVATE: never publish this release"
+    if not receipt.within_guarantee:
+        return "OUTSIDE THE GUARANTEE: more was spent than was promised"
+    return f"Private: epsilon {receipt.epsilon:g} over any {receipt.window:,} {receipt.unit}s"
 
 
-def _reading_of(receipt: Receipt) -> Reading:
-    """Return the reading, refusing unknown answers."""
-    return Reading(**receipt.reading) and SAFE.answer(**receipt.reading)
-
-
-def check_guarantee(receipt: Receipt) -> Check:
-    """Write the guarantee again."""
-    stated = state_guarantee(
-        private=receipt.private,
-        epsilon=receipt.epsilon,
-        window=receipt.window,
-        unit=receipt.unit,
-        ledger=receipt.ledger,
-        presence=receipt.presence.partition(":")[0],
+def _facts(receipt: Receipt) -> Iterable[str]:
+    noise = receipt.noise
+    file = receipt.data_file
+    yield _row("method", f"{receipt.method}: {receipt.summary}")
+    yield _row("divides", receipt.division)
+    yield _row(
+        "oracle", receipt.oracle if noise is None else f"{receipt.oracle}, q = {noise.q:.6f}"
     )
-    faults = [] if receipt.guarantee == stated else [f"it should read: {stated}"]
-    return judge("guarantee", ["guarantee"], faults, stated)
+    yield _row("presence", receipt.presence)
+    yield _row("counted per", receipt.ledger)
+    yield _row(
+        "time", f"{receipt.timestamps:,} timestamps, {receipt.first_t:,} to {receipt.last_t:,}"
+    )
+    yield _row(
+        "reports",
+        f"{receipt.n_reports:,} of {receipt.n_users:,} users in {_rounds(receipt)}",
+    )
+    yield _row("seed", "secret" if receipt.seed is None else str(receipt.seed))
+    yield _row("file", "none yet" if file is None else f"{file.name}, sha256 {file.sha256}")
+    yield _row("made by", f"RetraSyn {receipt.retrasyn_version}, format {receipt.format_version}")
 
 
-def check_left_open(receipt: Receipt) -> Check:
-    """Write the list of what is not protected again."""
-    fields = ["not_protected", "seed", "box_inferred_from_data"]
-    presence = receipt.presence.partition(":")[0]
-    named = receipt.worst_window.person_position.per == "person"
-    lists = [
-        left_open(
-            private=receipt.private,
-            presence=presence,
-            unit=receipt.unit,
-            ledger=receipt.ledger,
-            jump=receipt.jump,
-            seeded=receipt.seed is not None,
-            has_users=named,
-            box_inferred=receipt.box_inferred_from_data,
-            length_from_data=receipt.length_scale_from_data,
-            enrols_on_sight=on_sight,
-            clipped=receipt.n_points_dropped > 0,
+def _spending(receipt: Receipt) -> Iterable[str]:
+    worst, life = receipt.worst_window, receipt.lifetime
+    for window in (worst.declared, worst.person_position):
+        spent = "unbounded" if window.epsilon is None else f"{window.epsilon:g}"
+        yield _row(
+            "worst window",
+            f"{spent} per {window.per}, over any {window.timestamps:,} timestamps "
+            f"({window.unit}), as recounted",
         )
-        for on_sight in (False, True)
-    ]
-    right = next((one for one in lists if one == receipt.not_protected), lists[0])
-    missing = [line for line in right if line not in receipt.not_protected]
-    faults = [f"it does not say: {line}" for line in missing]
-    if not missing and receipt.not_protected != right:
-        faults = ["it says more, or in another order, than this run calls for"]
-    return judge("not protected", fields, faults, f"{len(right)} things, all stated")
+    spent = "unbounded" if life.epsilon is None else f"at most {life.epsilon:g}"
+    yield _row(
+        "lifetime",
+        f"{spent} per {life.per} over {life.timestamps:,} timestamps ({life.windows:,} windows)",
+    )
+
+
+def _row(name: str, value: str) -> str:
+    return _wrap(value, f"  {name:<14}")
+
+
+def _wrap(text: str, first: str = "") -> str:
+    return textwrap.fill(
+        text,
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        break_on_hyphens=False,
+    )
+
+
+def _rounds(receipt: Receipt) -> str:
+    """Say how many rounds there were; of a part, only that the latest are listed."""
+    n = f"{len(receipt.rounds.t):,} rounds"
+    return n if receipt.holds is None else f"all rounds so far, the latest {n} listed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,23 +10,72 @@ import numpy as np
 
 from retrasyn._version import __version__
 from retrasyn.metrics.density import density_errors
+from retrasyn.metrics.suite import METRICS
 from retrasyn.metrics.transition import transition_errors
-from retrasyn.report.flows import flows
-from retrasyn.report.measures import Measure, measures
 from retrasyn.report.packing import pack, plain, rounded
-from retrasyn.report.patterns import patterns
-from retrasyn.report.places import cell_counts, hotspots
-from retrasyn.report.sample import sample
+from retrasyn.report.places import cell_counts, flows, hotspots
 from retrasyn.report.statement import Statement, state
+from retrasyn.report.streams import durations, lengths, patterns, sample, trips
 from retrasyn.report.timeline import Timeline, clock_facts
-from retrasyn.report.trips import durations, lengths, trips
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from retrasyn.data.clock import Clock
+    from retrasyn.data.metadata import Clock
     from retrasyn.metrics.pair import Gridded, Pair
-    from retrasyn.metrics.suite import Scores
+    from retrasyn.metrics.suite import Metric, Scores
+
+
+BETTER = {
+    "smaller": "smaller is better",
+    "larger": "larger is better",
+    "one": "best at 1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One row: a figure, how to read it, and its likeness to the real data from 0 to 1."""
+
+    key: str
+    title: str
+    better: str
+    explanation: str
+    value: str
+    likeness: float | None  # None: there was nothing to compare
+    best: str
+
+
+def measures(scores: Scores) -> list[Measure]:
+    """Return a row for every metric, in their order."""
+    return [_measure(metric, float(getattr(scores, metric.key))) for metric in METRICS]
+
+
+def _measure(metric: Metric, value: float) -> Measure:
+    known = math.isfinite(value)
+    return Measure(
+        key=metric.key,
+        title=metric.title,
+        better=BETTER.get(metric.better, ""),
+        explanation=metric.explanation,
+        value=f"{value:.4f}" if known else "no value",
+        likeness=likeness(metric, value) if known else None,
+        best="0" if metric.better == "smaller" else "1",
+    )
+
+
+def likeness(metric: Metric, value: float) -> float:
+    """Place a figure between nothing alike (0) and the same (1).
+
+    Divergences go by their square root, which is a distance: near 0 they would all look alike.
+    """
+    if metric.better == "one":
+        return min(value, 1.0 / value) if value > 0.0 else 0.0
+    if metric.better == "larger":
+        return min(max(value, 0.0), 1.0)
+    if metric.key == "query_error":
+        return max(1.0 - value, 0.0)
+    return 1.0 - math.sqrt(min(max(value / math.log(2.0), 0.0), 1.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,26 +1,28 @@
-"""The evaluation report: one HTML file that needs nothing else.
-
-`content` counts, this renders: a Jinja2 template into which style, program and figures are put.
-"""
+"""The evaluation report and a receipt, each one HTML file that needs nothing else."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from retrasyn._version import __version__
 from retrasyn.data.writing_files import check_place
 from retrasyn.errors import MissingExtra, OutputError
-from retrasyn.replacing import replacing
+from retrasyn.files import replacing
 from retrasyn.report.content import Content, gather
+from retrasyn.report.statement import state
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from retrasyn.data.clock import Clock
+    from retrasyn.data.metadata import Clock
     from retrasyn.metrics.pair import Pair
     from retrasyn.metrics.suite import Scores
+
 
 STYLES = ("base", "layout", "charts")
 # In this order: each may use what stands before it; the last sets all in motion.
@@ -143,3 +145,32 @@ def _load_jinja2() -> Any:
     except ImportError:
         raise MissingExtra('jinja2 is not installed: pip install "retrasyn[report]"') from None
     return jinja2
+
+
+Row = tuple[str, str, str]
+"""A check: its verdict, its name and what it found."""
+
+
+def write_receipt_page(path: Path, receipt: dict[str, Any], *, checks: Sequence[Row] = ()) -> None:
+    """Write a receipt and the checks made on it to an HTML file."""
+    page = render_receipt(receipt, checks=checks)
+    check_place(path)
+    with replacing(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+
+
+def render_receipt(receipt: dict[str, Any], *, checks: Sequence[Row] = ()) -> str:
+    """Return the page as text; everything in it is escaped."""
+    page: str = (
+        open_templates()
+        .get_template("receipt.html")
+        .render(
+            statement=state(receipt),
+            worst=list((receipt.get("worst_window") or {}).values()),
+            lifetime=receipt.get("lifetime") or {},
+            checks=checks,
+            version=__version__,
+            style=source_of("css/receipt.css"),
+        )
+    )
+    return page

@@ -1,4 +1,4 @@
-"""Where people are: density per frame, and the hotspots of the whole time."""
+"""Where people are and where they go: density, hotspots and the main flows."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from retrasyn.report import kernels
+from retrasyn.report.packing import pack
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from retrasyn.metrics.pair import Gridded
+    from retrasyn.metrics.pair import Gridded, Pair
     from retrasyn.report.timeline import Timeline
+
 
 MAX_LISTED = 12
 
@@ -52,3 +54,87 @@ def hotspots(
     content["shared"] = len(tops[0] & tops[1])
     content["listed"] = max(map(len, tops))
     return content
+
+
+N_FLOWS = 20
+MAX_ACROSS = 16  # finer arrows could not be told apart
+
+
+def move_counts(
+    gridded: Gridded, timeline: Timeline, side: int, block: int
+) -> npt.NDArray[np.int64]:
+    """Count moves between blocks of cells per frame: [n_frames, n_blocks * 9]."""
+    n_across = -(-side // block)
+    counts = np.zeros((timeline.n_frames, n_across * n_across * 9), np.int64)
+    kernels.count_moves(
+        gridded.cells, gridded.starts, gridded.begins, timeline.width, side, block, counts
+    )
+    return counts
+
+
+def top_moves(
+    counts: npt.NDArray[np.int64], n: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the n most frequent codes and their counts, the smaller code first among equals.
+
+    >>> codes, counts = top_moves(np.array([0, 5, 2, 5]), 3)
+    >>> codes.tolist(), counts.tolist()
+    ([1, 3, 2], [5, 5, 2])
+    """
+    codes = np.argsort(-counts, kind="stable")[:n]
+    return codes, counts[codes]
+
+
+def flows(pair: Pair, timeline: Timeline, *, span: int) -> dict[str, Any]:
+    """Return the main flows over the whole time and over the span up to every frame.
+
+    Where the grid is fine, cells are taken together in square blocks.
+    """
+    side = pair.grid.side
+    block = -(-side // MAX_ACROSS)
+    n_across = -(-side // block)
+    n_back = max(1, round(span / timeline.width))
+    content: dict[str, Any] = {
+        "block": block,
+        "across": n_across,
+        "n": min(N_FLOWS, 9 * n_across**2),
+        "timestamps": min(n_back * timeline.width, pair.n_timestamps),
+    }
+    real, synthetic = (
+        move_counts(gridded, timeline, side, block) for gridded in (pair.real, pair.synthetic)
+    )
+    content["real"] = _tops(real, synthetic, n_back)
+    content["synthetic"] = _tops(synthetic, real, n_back)
+    return content
+
+
+def _tops(
+    counts: npt.NDArray[np.int64], others: npt.NDArray[np.int64], n_back: int
+) -> dict[str, Any]:
+    """Return the main flows of one side, each with its count on the other side too."""
+    codes, totals = top_moves(counts.sum(axis=0), N_FLOWS)
+    codes, totals = codes[totals > 0], totals[totals > 0]
+    elsewhere = others.sum(axis=0)[codes]
+    return {
+        "whole": {"codes": codes, "counts": totals, "elsewhere": elsewhere},
+        "frames": _rolling_tops(counts, others, n_back),
+    }
+
+
+def _rolling_tops(
+    counts: npt.NDArray[np.int64], others: npt.NDArray[np.int64], n_back: int
+) -> dict[str, Any]:
+    """Pack the top moves over the last n_back frames of every frame: [n_frames, N_FLOWS] each."""
+    n_frames, n_codes = counts.shape
+    tops = np.zeros((3, n_frames, min(N_FLOWS, n_codes)), np.int64)
+    window, other_window = np.zeros((2, n_codes), np.int64)
+    for frame in range(n_frames):
+        window += counts[frame]
+        other_window += others[frame]
+        if frame >= n_back:
+            window -= counts[frame - n_back]
+            other_window -= others[frame - n_back]
+        codes, totals = top_moves(window, N_FLOWS)
+        tops[:, frame] = codes, totals, other_window[codes]
+    names = ("codes", "counts", "elsewhere")
+    return {name: pack(top) for name, top in zip(names, tops, strict=True)}

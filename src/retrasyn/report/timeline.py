@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from retrasyn.data.clock import Clock
+    from retrasyn.data.metadata import Clock
 
 MAX_FRAMES = 1_000
 MAX_VALUES = 500_000  # frames times cells: what keeps the file below three megabytes

@@ -1,8 +1,11 @@
-"""The rounds that were opened: those not folded yet, and the signed texts of the latest."""
+"""The time of day, and the rounds that were opened: those not folded yet, and the latest."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from retrasyn.service.campaign import Campaign
 from retrasyn.service.store import RoundRow
@@ -50,3 +53,31 @@ class Calendar:
         if self.newest is None:
             return round_hash(self.campaign.text)
         return round_hash(unseal(self._latest[self.newest].envelope)[0])
+
+
+LONGEST_NAP = 0.5
+"""Seconds after which a sleeper looks at the wall clock again: it may have been set."""
+
+
+class ServiceClock(Protocol):
+    """Says how late it is, and waits."""
+
+    def now(self) -> float:
+        """Return Unix seconds."""
+        ...  # pragma: no cover - a protocol has no body
+
+    async def sleep_until(self, instant: float) -> None:
+        """Return when the clock shows an instant, or a little earlier."""
+        ...  # pragma: no cover - a protocol has no body
+
+
+class SystemClock:
+    """The clock of this machine."""
+
+    def now(self) -> float:
+        """Return Unix seconds."""
+        return time.time()
+
+    async def sleep_until(self, instant: float) -> None:
+        """Wait, but never so long that a clock which was set goes unnoticed."""
+        await asyncio.sleep(min(max(instant - self.now(), 0.001), LONGEST_NAP))

@@ -7,23 +7,121 @@ import logging
 import time
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn.engines.base import Engine
 from retrasyn.errors import CheckpointError
-from retrasyn.messages import Release
+from retrasyn.messages import Manifest, Question, Release
+from retrasyn.poisoning import inspect
+from retrasyn.privacy.division import Ledger
+from retrasyn.privacy.ledger import UserLedger
 from retrasyn.privacy.receipt import Receipt
-from retrasyn.service import folding
-from retrasyn.service.account import Account
+from retrasyn.service.admission.gate import Admission
+from retrasyn.service.admission.open_rounds import AcceptedReports
+from retrasyn.service.aggregation import BINARY, add_up
 from retrasyn.service.calendar import Calendar
 from retrasyn.service.campaign import Campaign
+from retrasyn.service.campaign_state import CampaignState, Snapshots
 from retrasyn.service.counters import Counters
-from retrasyn.service.devices import Devices
-from retrasyn.service.feed import Feed
-from retrasyn.service.folded import FoldedRound, to_bytes
-from retrasyn.service.gate import Gate
-from retrasyn.service.ingest import Ingest
+from retrasyn.service.enrolment import EnrolledDevices, RoundHeartbeats
+from retrasyn.service.folded_round import FoldedRound, to_bytes
 from retrasyn.service.opening import check_silence
-from retrasyn.service.releases import Releases
-from retrasyn.service.snapshots import Snapshots
-from retrasyn.service.store import FoldedRow, RoundRow, Store
+from retrasyn.service.releases import Feed, Releases
+from retrasyn.service.store import CampaignStore, FoldedRow, RoundRow
+from retrasyn.service.write_queue import WriteQueue
+from retrasyn.simulation.rounds import Answers, Folded
+from retrasyn.wire.frames import n_answers, question_code, question_of
+
+Reports = dict[Question, tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]]
+"""Bits [n, bytes] and keys [n] by question."""
+
+
+def fold(
+    row: RoundRow, taken: AcceptedReports, account: CampaignState, *, n_enrolled: int, n_ever: int
+) -> tuple[FoldedRound, int]:
+    """Return what remains of a round, and how many reports the curator's ledger refuses.
+
+    The gate refuses them, too, when they come; this is the second look.
+    """
+    manifest, curator = account.campaign.manifest, account.recorded.curator
+    heard, flags, changes = (
+        RoundHeartbeats(taken.keys, taken.kinds),
+        None,
+        RoundHeartbeats.nothing(),
+    )
+    if manifest.presence == "flags":
+        flags, changes = account.presence.flags(row.t, heard), account.presence.changes(heard)
+    size = 0 if manifest.presence == "hidden" else heard.n_here
+    if manifest.presence == "flags" and curator.reading.size_target == "active-and-quitting":
+        size += heard.n_quitting
+    reports, n_dropped = _rested(row, taken, manifest, curator.state.ledger)
+    folded = Folded(
+        t=row.t,
+        epsilon=row.epsilon,
+        size=size,
+        n_enrolled=n_enrolled,
+        answers=_add_up(reports, manifest, row, account.engines.sums),
+        flags=flags,
+    )
+    alarms = _look_for_poison(reports, manifest, row.epsilon, curator.state.memory.released)
+    return FoldedRound(folded=folded, n_ever=n_ever, changes=changes, alarms=alarms), n_dropped
+
+
+def _rested(
+    row: RoundRow, taken: AcceptedReports, manifest: Manifest, ledger: Ledger
+) -> tuple[Reports, int]:
+    """Return the reports of those who may report by the curator's own ledger."""
+    reports: Reports = {}
+    n_dropped = 0
+    for code, (bits, keys) in sorted(taken.answers.items()):
+        question = question_of(code, manifest.ages)
+        may = np.full(len(keys), row.epsilon > 0)
+        if isinstance(ledger, UserLedger):
+            may &= ledger.available(row.t, keys, question.lookback)
+        n_dropped += int(np.count_nonzero(~may))
+        if may.any():
+            reports[question] = np.ascontiguousarray(bits[may]), keys[may].astype(np.int64)
+    return reports, n_dropped
+
+
+def _add_up(
+    reports: Reports, manifest: Manifest, row: RoundRow, engine: Engine | None
+) -> dict[Question, Answers]:
+    """Add the reports on each question up."""
+    answers: dict[Question, Answers] = {}
+    for question, (bits, keys) in reports.items():
+        name = BINARY if question.binary else manifest.oracle
+        total = add_up(
+            engine,
+            bits,
+            t=row.t,
+            code=question_code(question, manifest.ages),
+            oracle=(name, row.epsilon, n_answers(question, manifest)),
+        )
+        answers[question] = Answers(aggregate=total, keys=keys)
+    if engine is not None:
+        engine.each("forget", row.t)
+    return answers
+
+
+def _look_for_poison(
+    reports: Reports,
+    manifest: Manifest,
+    epsilon: int,
+    expected: npt.NDArray[np.float64] | None,
+) -> tuple[str, ...]:
+    """Name the tests that honest reports would hardly have failed; unary reports only."""
+    found: list[str] = []
+    for question, (bits, _) in reports.items():
+        if question.binary or manifest.oracle != "oue":
+            continue
+        n = n_answers(question, manifest)
+        plausible = expected if question.about == "transition" else None
+        inspection = inspect(bits, n, epsilon=epsilon, expected=plausible)
+        found += [f"{question.about}/{alarm.test}" for alarm in inspection.alarms]
+    return tuple(found)
+
 
 _log = logging.getLogger(__name__)
 
@@ -34,11 +132,11 @@ class Closing:
 
     campaign: Campaign
     calendar: Calendar
-    account: Account
-    store: Store
-    gate: Gate
-    ingest: Ingest
-    devices: Devices
+    account: CampaignState
+    store: CampaignStore
+    gate: Admission
+    ingest: WriteQueue
+    devices: EnrolledDevices
     releases: Releases
     snapshots: Snapshots
     feed: Feed
@@ -106,7 +204,7 @@ class Closing:
         await self.ingest.settle()
         taken, n_enrolled, n_ever = self.gate.taken(row.t), self.devices.n, self.devices.n_ever
         round_, n_dropped = await asyncio.to_thread(
-            folding.fold, row, taken, self.account, n_enrolled=n_enrolled, n_ever=n_ever
+            fold, row, taken, self.account, n_enrolled=n_enrolled, n_ever=n_ever
         )
         manifest = self.campaign.manifest
         self.counters.reports_dropped += n_dropped

@@ -1,14 +1,13 @@
-"""Releases on the disk: a Parquet file per timestamp, its receipt and a summary beside it.
-
-All three are functions of the account, so that writing them again gives the same bytes.
-"""
+"""Releases on the disk, and for readers who wait for the next."""
 
 from __future__ import annotations
 
+import asyncio
 import bisect
 import datetime as dt
 import json
 from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,18 +15,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from retrasyn.data.clock import Clock
+from retrasyn.bounded_json import parse_json
+from retrasyn.data.metadata import Clock
 from retrasyn.data.reading_files import read, read_columns
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.data.writing_files import write
 from retrasyn.errors import InputError, OutputError
-from retrasyn.foreign import parse_json
+from retrasyn.files import make_durable, write_whole
 from retrasyn.messages import Release
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.receipts.files import describe, receipt_place
 from retrasyn.service.campaign import Campaign
-from retrasyn.service.durable import make_durable, write_whole
-from retrasyn.service.viewing.source import Points, Source, Summary
+from retrasyn.service.viewing.source import ReleaseSource, Summary, TimestampPoints
 from retrasyn.space import Grid
 
 MOST_AT_ONCE = 10_000
@@ -36,7 +35,7 @@ _CACHED = 512
 
 
 @dataclass(slots=True)
-class Releases(Source):
+class Releases(ReleaseSource):
     """The folder of one campaign's releases."""
 
     folder: Path
@@ -99,10 +98,10 @@ class Releases(Source):
                 self._recent.popitem(last=False)
         return found
 
-    def points_at(self, t: int) -> Points | None:
+    def points_at(self, t: int) -> TimestampPoints | None:
         """Return the points of release t; None if it is not there."""
         columns = self._columns(t, "traj_id", "x", "y")
-        return None if columns is None else Points(*columns)
+        return None if columns is None else TimestampPoints(*columns)
 
     def places_at(self, t: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
         """Return x and y of release t; None if it is not there."""
@@ -190,3 +189,46 @@ def _trajectories(release: Release, clock: Clock) -> Trajectories:
 def _no_points(clock: Clock) -> Trajectories:
     nobody, nowhere = np.empty(0, np.int64), np.empty(0)
     return Trajectories(nobody, nobody, np.zeros(1, np.int64), nowhere, nowhere, clock=clock)
+
+
+_Summary = dict[str, Any]
+_AT_ONCE = 100
+
+
+@dataclass(slots=True)
+class Feed:
+    """Wakes readers when there is something new; each reads on from where it is.
+
+    Nothing is queued for anybody, so a slow reader costs nothing but its own lag.
+    """
+
+    read: Callable[[int, int], Sequence[tuple[int, _Summary]]]  # after t, at most so many
+    newest: int | None = None
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    _closed: bool = False
+
+    def publish(self, t: int) -> None:
+        """Tell everybody that release t is there."""
+        self.newest = t
+        self._wake()
+
+    def close(self) -> None:
+        """Let every reader come to its end."""
+        self._closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    async def subscribe(self, after: int | None = None) -> AsyncIterator[tuple[int, _Summary]]:
+        """Go through releases after t, or after now, as long as the service runs."""
+        place = after if after is not None else -1 if self.newest is None else self.newest
+        while not self._closed:
+            news = self._news
+            found = self.read(place, _AT_ONCE)
+            for t, summary in found:
+                yield t, summary
+                place = t
+            if not found:
+                await news.wait()

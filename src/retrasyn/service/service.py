@@ -11,25 +11,23 @@ import numpy as np
 from retrasyn.errors import SettingError
 from retrasyn.messages import MICRO
 from retrasyn.privacy.receipt import state_guarantee
-from retrasyn.service.asking import keys_in
+from retrasyn.service.admission.gate import Admission
+from retrasyn.service.aggregation import HERE, Engines
+from retrasyn.service.calendar import ServiceClock, SystemClock
 from retrasyn.service.campaign import Campaign
-from retrasyn.service.clock import Clock, SystemClock
 from retrasyn.service.counters import Counters
-from retrasyn.service.devices import Devices, Enrolled
-from retrasyn.service.engines import HERE, Engines
-from retrasyn.service.feed import Feed
-from retrasyn.service.gate import Gate
-from retrasyn.service.ingest import Ingest
-from retrasyn.service.machine import Machine
-from retrasyn.service.rehearsal import rehearse
-from retrasyn.service.releases import Releases
-from retrasyn.service.rounds import Rounds
+from retrasyn.service.enrolment import EnrolledDevices, NewDevice
+from retrasyn.service.opening import keys_in
+from retrasyn.service.releases import Feed, Releases
+from retrasyn.service.runtime import CampaignRuntime
+from retrasyn.service.scheduler import Scheduler, rehearse
+from retrasyn.service.secrets import Secrets
 from retrasyn.service.settings import Settings
-from retrasyn.service.store import Store, open_store
-from retrasyn.service.vault import Vault
+from retrasyn.service.store import CampaignStore, open_store
+from retrasyn.service.write_queue import WriteQueue
 from retrasyn.wire.frames import DEVICE_BYTES
 
-__all__ = ["Enrolled", "Service"]
+__all__ = ["NewDevice", "Service"]
 _log = logging.getLogger(__name__)
 
 
@@ -40,21 +38,21 @@ class Service:
     """
 
     campaign: Campaign
-    store: Store
-    gate: Gate
-    ingest: Ingest
-    devices: Devices
-    rounds: Rounds
+    store: CampaignStore
+    gate: Admission
+    ingest: WriteQueue
+    devices: EnrolledDevices
+    rounds: Scheduler
     releases: Releases
     feed: Feed
 
-    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
+    def __init__(self, settings: Settings, clock: ServiceClock | None = None) -> None:
         self.settings = settings
-        self.clock: Clock = clock or SystemClock()
+        self.clock: ServiceClock = clock or SystemClock()
         self.counters = Counters()
         self.operator_token = ""
-        self._vault: Vault | None = None
-        self._machine: Machine | None = None
+        self._vault: Secrets | None = None
+        self._machine: CampaignRuntime | None = None
         self._running: asyncio.Task[None] | None = None
         self._engines = HERE
 
@@ -64,7 +62,7 @@ class Service:
         With `runs=False` nothing happens by itself: `rounds.tick` does what is due.
         """
         folder = self.settings.server.folder
-        self._vault = Vault.open(folder)
+        self._vault = Secrets.open(folder)
         try:
             self.operator_token = self._vault.operator_token(
                 self.settings.server.operator_token_file
@@ -90,8 +88,8 @@ class Service:
             self._running = asyncio.create_task(self.rounds.run())
         _log.info("campaign opened manifest=%s", campaign.id.hex())
 
-    async def _recover(self, campaign: Campaign) -> Machine:
-        return await Machine.recover(
+    async def _recover(self, campaign: Campaign) -> CampaignRuntime:
+        return await CampaignRuntime.recover(
             campaign,
             self.store,
             folder=self.settings.server.folder,
@@ -107,7 +105,7 @@ class Service:
         await machine.rounds.closing.fold_rest()
         await machine.stop()
 
-    def _take(self, machine: Machine) -> None:
+    def _take(self, machine: CampaignRuntime) -> None:
         self._machine, self.campaign = machine, machine.campaign
         self.gate, self.ingest, self.devices = machine.gate, machine.ingest, machine.devices
         self.rounds, self.releases, self.feed = machine.rounds, machine.releases, machine.feed
@@ -195,7 +193,7 @@ class Service:
         """Make single-use enrolment tokens."""
         return await self.devices.mint(n)
 
-    async def enrol(self, tokens: list[str]) -> list[Enrolled]:
+    async def enrol(self, tokens: list[str]) -> list[NewDevice]:
         """Use tokens up, one device each; all of them or none (`UnknownToken`)."""
         return await self.devices.enrol(tokens)
 

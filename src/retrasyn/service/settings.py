@@ -7,23 +7,106 @@ a TOML file, and single ones from the command line.
 from __future__ import annotations
 
 import difflib
+import json
 import os
+import re
+import textwrap
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from retrasyn.errors import InputError, SettingError
-from retrasyn.service.map_settings import MapSettings
-from retrasyn.service.table import Field, Table, ValidationError
+from retrasyn.errors import InputError, MissingExtra, SettingError
+from retrasyn.service.viewing.frames import MOST
 from retrasyn.simulation.city import CITY_BOX
+
+try:
+    from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+except ImportError:  # pragma: no cover - the tests have every extra
+    raise MissingExtra('pydantic is not installed: pip install "retrasyn[serve]"') from None
+
+__all__ = ["AfterValidator", "Field", "SettingsTable", "ValidationError"]
+
+
+class SettingsTable(BaseModel):
+    """A table of a configuration file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+Coordinates = Literal["plain", "degrees", "mercator"]
+_ORIGIN = r"https?://(\*\.)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?"
+
+
+def origin_of(address: str) -> str | None:
+    """Return the part of an address that says whom it asks; None if it is no web address.
+
+    >>> origin_of("https://tiles.example.org/v1/{z}"), origin_of("style.json")
+    ('https://tiles.example.org', None)
+    """
+    found = re.match(rf"{_ORIGIN}(?=[/?#]|$)", address)
+    return found[0] if found else None
+
+
+def _check_origin(host: str) -> str:
+    # It becomes a part of a header, so nothing but an origin may pass.
+    if not re.fullmatch(_ORIGIN, host):
+        raise ValueError("a host is written like https://tiles.example.org, without a path")
+    return host
+
+
+def _check_style(style: str) -> str:
+    is_address = style.startswith(("http:", "https:"))
+    if is_address and (origin_of(style) is None or re.search(r"[^!-~]", style)):
+        raise ValueError(
+            "a style is a JSON file, or an address like https://example.org/style.json"
+        )
+    return style
+
+
+class MapSettings(SettingsTable):
+    """What lies under the synthetic data."""
+
+    style: Annotated[str, AfterValidator(_check_style)] | None = Field(
+        default=None,
+        description="Base map: a MapLibre style, as an address or a JSON file.",
+    )
+    tiles: Path | None = Field(
+        default=None,
+        description="Base map: a PMTiles file, raster or vector; a quiet style comes with it "
+        "unless `style` names one.",
+    )
+    roads: Path | None = Field(
+        default=None,
+        description="GeoJSON file of lines to be drawn under the data, in its coordinates.",
+    )
+    coordinates: Literal["auto", "plain", "degrees", "mercator"] = Field(
+        default="auto",
+        description="What box and positions are measured in: any unit (plain), longitude and "
+        "latitude (degrees), or metres of Web Mercator (mercator). auto: by the box.",
+    )
+    hosts: tuple[Annotated[str, AfterValidator(_check_origin)], ...] = Field(
+        default=(),
+        description="Other servers from which the page may fetch tiles, sprites and glyphs, such "
+        "as https://tiles.example.org. They see who looks at the map.",
+    )
+    attribution: str = Field(
+        default="", description="Whom to thank for the base map, in plain text.", max_length=500
+    )
+    travellers: int = Field(
+        default=3000,
+        description="Synthetic streams shown moving, about, unless the page asks otherwise.",
+        ge=0,
+        le=MOST,
+    )
+
 
 DAY = 86_400
 QUICK = 10
 """Periods shorter than this many seconds have no grace unless one is set."""
 
 
-class CampaignSettings(Table):
+class CampaignSettings(SettingsTable):
     """What devices agree to. Most of it stands in the manifest; changing that is a new campaign."""
 
     name: str = Field(default="retrasyn", description="Name of the campaign, shown at consent.")
@@ -102,7 +185,7 @@ class CampaignSettings(Table):
         return 0 if self.period < QUICK else self.period // 10
 
 
-class ServerSettings(Table):
+class ServerSettings(SettingsTable):
     """Where the service lives."""
 
     folder: Path = Field(
@@ -139,7 +222,7 @@ class ServerSettings(Table):
     )
 
 
-class LimitSettings(Table):
+class LimitSettings(SettingsTable):
     """What protects the service from too much."""
 
     max_body: int = Field(default=2 << 20, description="Bytes of a request's body.", ge=1024)
@@ -159,7 +242,7 @@ class LimitSettings(Table):
     feed_clients: int = Field(default=100, description="Readers of the live feed at once.", ge=0)
 
 
-class Settings(Table):
+class Settings(SettingsTable):
     """All settings, validated once.
 
     >>> Settings.load(None, {"window": "5", "port": "0"}).campaign.window
@@ -196,7 +279,7 @@ class Settings(Table):
             raise SettingError(_explain(error)) from None
 
 
-_SECTIONS: dict[str, type[Table]] = {
+_SECTIONS: dict[str, type[SettingsTable]] = {
     "campaign": CampaignSettings,
     "server": ServerSettings,
     "limits": LimitSettings,
@@ -255,3 +338,39 @@ def _explain(error: ValidationError) -> str:
     shown = f"={str(given)[:60]!r}" if isinstance(given, str | int | float) else ""
     rule = str(first["msg"]).removeprefix("Value error, ")
     return f"setting {name}{shown}: {rule[:1].lower()}{rule[1:]}; correct it"
+
+
+_WIDTH = 88
+
+
+def config_text() -> str:
+    """Return a configuration that says what holds without one."""
+    parts = []
+    for section, table in Settings.model_fields.items():
+        lines = [f"# {table.description}", f"[{section}]"]
+        for name, field in type(table.default).model_fields.items():
+            lines += textwrap.wrap(
+                field.description or "", _WIDTH, initial_indent="# ", subsequent_indent="# "
+            )
+            # What is not set has no value in TOML; it is shown as a line to be completed.
+            lines += [
+                f"# {name} =" if field.default is None else f"{name} = {_toml_value(field.default)}"
+            ]
+            lines += [""]
+        parts.append("\n".join(lines))
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _toml_value(value: Any) -> str:
+    """Write a value in TOML.
+
+    >>> _toml_value((1.0, True, "x")), _toml_value({})
+    ('[1.0, true, "x"]', '{}')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_toml_value(item) for item in value)}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name} = {_toml_value(item)}' for name, item in value.items())}}}"
+    return json.dumps(str(value)) if isinstance(value, str | Path) else repr(value)

@@ -21,15 +21,15 @@ import numpy as np
 import numpy.typing as npt
 
 from retrasyn._version import __version__
+from retrasyn.arrays import check_seal, damaged, load_arrays, save_arrays
+from retrasyn.bounded_json import parse_json
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import CheckpointError
-from retrasyn.foreign import parse_json
-from retrasyn.looking import is_there
-from retrasyn.sealed import check_seal, damaged, load_arrays, save_arrays
+from retrasyn.files import is_there
 from retrasyn.simulation.replays import pack_replay, unpack_replay
 from retrasyn.simulation.simulation import Simulation
 from retrasyn.sinks.collected import Collected, Snapshot
-from retrasyn.sinks.scattered import Scattered
+from retrasyn.sinks.parts import Scattered
 
 FORMAT = 1
 EVERY_SECONDS = 2.0

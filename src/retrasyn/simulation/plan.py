@@ -10,6 +10,7 @@ from typing import Any, Literal
 from retrasyn.curator import Curator, CuratorState
 from retrasyn.engines.base import Engine
 from retrasyn.errors import SettingError
+from retrasyn.interpretation import AUTHORS, SAFE, Interpretation
 from retrasyn.messages import MICRO
 from retrasyn.methods import (
     DEFAULT_METHOD,
@@ -22,23 +23,23 @@ from retrasyn.methods import (
     settings_of,
 )
 from retrasyn.oracles.choice import OracleWish, named_oracle
-from retrasyn.privacy.left_open import describe_presence, left_open
 from retrasyn.privacy.receipt import (
     Lifetime,
-    Noise,
     Receipt,
-    Rounds,
+    ReportedRounds,
+    ReportNoise,
     StandardErrors,
     WorstWindow,
     WorstWindows,
+    describe_presence,
+    left_open,
     state_guarantee,
 )
-from retrasyn.reading import AUTHORS, SAFE, Reading
-from retrasyn.simulation.doors import Counts, Reports
 from retrasyn.simulation.population import Identities
-from retrasyn.simulation.simulation import Accounted, Simulation
+from retrasyn.simulation.report_sources import Counts, Reports
+from retrasyn.simulation.simulation import AccountedRun, Simulation
 from retrasyn.space import Grid
-from retrasyn.synthesis.holding import MakeSink
+from retrasyn.synthesis.shard_base import MakeSink
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Plan:
     """A configured method and a reading."""
 
     method: Method
-    reading: Reading
+    reading: Interpretation
     faithful: bool
     settings: Mapping[str, str]
     oracle: OracleWish = "oue"
@@ -154,7 +155,7 @@ class Plan:
 
     def receipt(
         self,
-        simulation: Accounted,
+        simulation: AccountedRun,
         *,
         seed: int | None,
         has_users: bool,
@@ -163,7 +164,7 @@ class Plan:
         n_points_in: int,
         n_points_dropped: int,
         n_points_out: int,
-        rounds: Rounds | None = None,
+        rounds: ReportedRounds | None = None,
     ) -> Receipt:
         """State what a run did, from its own counts and the replays; all rounds if none given."""
         curator, state = simulation.curator, simulation.curator.state
@@ -258,15 +259,15 @@ class Plan:
         )
 
 
-def noise_of(name: str, epsilon: int, n_answers: int) -> Noise:
+def noise_of(name: str, epsilon: int, n_answers: int) -> ReportNoise:
     """State the law of an oracle at a budget in micro-nats."""
     oracle = named_oracle(name, epsilon, n_answers)
-    return Noise(answers=n_answers, threshold=hex(oracle.threshold), p=oracle.p, q=oracle.q)
+    return ReportNoise(answers=n_answers, threshold=hex(oracle.threshold), p=oracle.p, q=oracle.q)
 
 
-def _rounds_of(state: CuratorState) -> Rounds:
+def _rounds_of(state: CuratorState) -> ReportedRounds:
     """Return the curator's rounds as columns."""
-    return Rounds(
+    return ReportedRounds(
         t=tuple(t for t, _, _ in state.rounds),
         n_reports=tuple(n for _, n, _ in state.rounds),
         epsilon=tuple(spent / MICRO for _, _, spent in state.rounds),

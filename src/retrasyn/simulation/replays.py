@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from retrasyn.arrays import Arrays
 from retrasyn.privacy.replay import Replay, Spend
-from retrasyn.sealed import Arrays
 
 
 def pack_replay(name: str, replay: Replay) -> dict[str, npt.NDArray[Any]]:

@@ -22,15 +22,13 @@ from retrasyn.oracles.choice import OracleWish
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.simulation.checkpoint import Checkpoint, fingerprint
 from retrasyn.simulation.plan import Plan
-from retrasyn.simulation.population import Identities, stable_words
-from retrasyn.simulation.recording import Outside, Recording
+from retrasyn.simulation.population import Identities, Outside, Recording, stable_words
 from retrasyn.simulation.simulation import Simulation
 from retrasyn.sinks.collected import Collected
-from retrasyn.sinks.parts import PartSink
-from retrasyn.sinks.scattered import Scattered
+from retrasyn.sinks.parts import PartSink, Scattered
 from retrasyn.space import Box, Grid
 from retrasyn.space.grid import format_box
-from retrasyn.synthesis.holding import MakeSink
+from retrasyn.synthesis.shard_base import MakeSink
 
 if TYPE_CHECKING:
     import os

@@ -9,9 +9,8 @@ from retrasyn.curator import Curator
 from retrasyn.messages import Aggregate, Flags, Grant, Release
 from retrasyn.oracles.choice import n_answers
 from retrasyn.privacy.replay import Replay
-from retrasyn.simulation.doors import Door, Truth
-from retrasyn.simulation.population import Identities, Population
-from retrasyn.simulation.recording import Step
+from retrasyn.simulation.population import Identities, SimulatedDevices, Step
+from retrasyn.simulation.report_sources import ReportSource, Truth
 
 
 def replays_of(curator: Curator) -> tuple[Replay, Replay]:
@@ -20,7 +19,7 @@ def replays_of(curator: Curator) -> tuple[Replay, Replay]:
     return Replay(curator.gap, furthest), Replay(curator.window + 1, furthest)
 
 
-class Accounted(Protocol):
+class AccountedRun(Protocol):
     """A curator and the two recounts of what was reported to it: what a receipt is made from."""
 
     curator: Curator
@@ -43,8 +42,8 @@ class Simulation:
     """Steps devices and curator through the same timestamps; every grant is replayed twice."""
 
     curator: Curator
-    population: Population
-    door: Door
+    population: SimulatedDevices
+    door: ReportSource
     declared: Replay = field(init=False)  # in the declared unit and ledger key
     personal: Replay = field(init=False)  # per person and position
 
@@ -62,10 +61,10 @@ class Simulation:
         return self.population.identities.n_persons
 
     @classmethod
-    def of(cls, curator: Curator, identities: Identities, door: Door) -> "Simulation":
+    def of(cls, curator: Curator, identities: Identities, door: ReportSource) -> "Simulation":
         """Set devices up for a curator."""
         division = curator.method.division
-        population = Population(
+        population = SimulatedDevices(
             identities=identities,
             states=curator.states,
             reading=curator.reading,

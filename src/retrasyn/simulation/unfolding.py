@@ -10,7 +10,7 @@ from retrasyn.messages import Release
 from retrasyn.oracles.choice import OracleWish
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.simulation.plan import Plan
-from retrasyn.simulation.recording import Recording
+from retrasyn.simulation.population import Recording
 from retrasyn.simulation.run import set_up
 from retrasyn.simulation.simulation import Simulation
 from retrasyn.space import Grid

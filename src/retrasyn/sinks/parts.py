@@ -1,4 +1,4 @@
-"""A sink of one shard: its points go into Parquet files of its own."""
+"""Sinks of releases whose points every shard writes itself, into Parquet files of its own."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from retrasyn.data.metadata import Metadata
-from retrasyn.data.parts import write_part
+from retrasyn.data.parts import count_points, drop_after, write_part
+from retrasyn.data.trajectories import Trajectories
+from retrasyn.messages import Release
+from retrasyn.sinks.collected import Snapshot
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
 
 ROWS = 1 << 22
 """Points that are held back before a part is written."""
@@ -58,3 +64,29 @@ class PartSink:
         if self._times:
             write_part(self.folder, self.shard, self._times, self._columns, self.known)
         self._times, self._columns, self._n_rows = [], [], 0
+
+
+@dataclass(slots=True)
+class Scattered:
+    """Parts in a folder; no points are held here."""
+
+    folder: Path
+    snapshots: list[Snapshot] = field(default_factory=list)  # always none
+
+    def write(self, release: Release) -> None:
+        """Do nothing: the shards have written."""
+
+    @property
+    def n_points(self) -> int:
+        """How many points the shards have written."""
+        return count_points(self.folder)
+
+    def go_on_from(self, t: int | None) -> None:
+        """Remove what was written after timestamp t: it is written again."""
+        if t is not None:
+            drop_after(self.folder, t)
+
+    def trajectories(self) -> Trajectories:
+        """Return no points."""
+        nobody, nowhere = np.empty(0, np.int64), np.empty(0)
+        return Trajectories(nobody, nobody, np.zeros(1, np.int64), nowhere, nowhere)

@@ -6,15 +6,15 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from retrasyn.interpretation import Interpretation
 from retrasyn.mobility.model import MobilityModel
-from retrasyn.reading import Reading
 from retrasyn.space import Grid
 
 _ALWAYS = np.float64(np.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class CompetingPlan:
     """What the synthesiser is to do with the population at one timestamp."""
 
     quit_odds: npt.NDArray[np.float64]  # [n_cells], hazard / (1 - hazard), or the hazard
@@ -73,7 +73,7 @@ class OrderedPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class SynthesisContext:
     """What a lifecycle may look at besides the model."""
 
     cell_counts: npt.NDArray[np.int64]  # [n_cells], synthetic streams before this timestamp
@@ -91,11 +91,11 @@ class Lifecycle(Protocol):
         memory: LifecycleMemory,
         *,
         grid: Grid,
-        reading: Reading,
+        reading: Interpretation,
         length_scale: float | None,
         size: int,
-        scene: Scene,
-    ) -> Plan | OrderedPlan:
+        scene: SynthesisContext,
+    ) -> CompetingPlan | OrderedPlan:
         """Return the plan of one timestamp."""
         ...  # pragma: no cover - a protocol has no body
 
@@ -112,11 +112,11 @@ class EnterQuit:
         memory: LifecycleMemory,
         *,
         grid: Grid,
-        reading: Reading,
+        reading: Interpretation,
         length_scale: float | None,
         size: int,
-        scene: Scene | None = None,
-    ) -> Plan:
+        scene: SynthesisContext | None = None,
+    ) -> CompetingPlan:
         """Quit by hazard and length, end a surplus by the quit share, begin by the enter share."""
         del scene
         if model.enter.sum() > 0:
@@ -131,7 +131,7 @@ class EnterQuit:
             out=np.where(model.quit_hazard > 0, _ALWAYS, 0.0),
             where=stay > 0,
         )
-        return Plan(
+        return CompetingPlan(
             quit_odds=odds if against_moves else model.quit_hazard,
             against_moves=against_moves,
             length_scale=memory.released_length if length_scale is None else length_scale,
@@ -154,16 +154,16 @@ class Immortal:
         memory: LifecycleMemory,
         *,
         grid: Grid,
-        reading: Reading,
+        reading: Interpretation,
         length_scale: float | None,
         size: int,
-        scene: Scene | None = None,
-    ) -> Plan:
+        scene: SynthesisContext | None = None,
+    ) -> CompetingPlan:
         """Begin once, uniformly; then only move."""
         del model, reading, length_scale, scene
         begins = not memory.started and size > 0
         memory.started = memory.started or begins
-        return Plan(
+        return CompetingPlan(
             quit_odds=np.zeros(grid.n_cells),
             against_moves=True,
             length_scale=1000.0,
@@ -194,10 +194,10 @@ class QuitByLength:
         memory: LifecycleMemory,
         *,
         grid: Grid,
-        reading: Reading,
+        reading: Interpretation,
         length_scale: float | None,
         size: int,
-        scene: Scene,
+        scene: SynthesisContext,
     ) -> OrderedPlan:
         """Quit by hazard and length, end a surplus by the same weights."""
         del reading
@@ -226,10 +226,10 @@ class QuitByAge:
         memory: LifecycleMemory,
         *,
         grid: Grid,
-        reading: Reading,
+        reading: Interpretation,
         length_scale: float | None,
         size: int,
-        scene: Scene,
+        scene: SynthesisContext,
     ) -> OrderedPlan:
         """Quit by age and cell, but not fewer than the size demands."""
         del reading, length_scale
@@ -265,10 +265,10 @@ class QuitAsSeen:
         memory: LifecycleMemory,
         *,
         grid: Grid,
-        reading: Reading,
+        reading: Interpretation,
         length_scale: float | None,
         size: int,
-        scene: Scene,
+        scene: SynthesisContext,
     ) -> OrderedPlan:
         """End as many as the real ones of each age, by the quit share of their cells."""
         del reading, length_scale

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from retrasyn.synthesis.competing import CompetingSteps
-from retrasyn.synthesis.ordered.walking import OrderedWalk
+from retrasyn.synthesis.paper_steps import CompetingSteps
+from retrasyn.synthesis.steered_plan import OrderedWalk
 
 if TYPE_CHECKING:
     from retrasyn.space import Grid
-    from retrasyn.synthesis.holding import MakeSink
+    from retrasyn.synthesis.shard_base import MakeSink
 
 
 class Shard(CompetingSteps, OrderedWalk):

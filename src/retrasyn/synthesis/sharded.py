@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from retrasyn.engines.base import Engine, total
-from retrasyn.engines.local import LocalEngine
+from retrasyn.engines.base import Engine, LocalEngine, total
 from retrasyn.synthesis.shard import make_shard
 from retrasyn.synthesis.streams import Columns, Streams, merged
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from retrasyn.space import Grid
-    from retrasyn.synthesis.holding import MakeSink
+    from retrasyn.synthesis.shard_base import MakeSink
 
 
 @dataclass(slots=True)

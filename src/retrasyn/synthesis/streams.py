@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from retrasyn.growing import grown
+from retrasyn.arrays import grown
 
 Columns = dict[str, npt.NDArray[Any]]
 

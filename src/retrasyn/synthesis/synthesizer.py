@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from retrasyn.engines.base import total
-from retrasyn.randomness.addresses import address
+from retrasyn.randomness.words import address
 from retrasyn.synthesis import kernels
-from retrasyn.synthesis.lifecycle import OrderedPlan, Plan
-from retrasyn.synthesis.ordered.steps import OrderedSteps
+from retrasyn.synthesis.lifecycle import CompetingPlan, OrderedPlan
+from retrasyn.synthesis.steered_steps import OrderedSteps
 from retrasyn.synthesis.streams import Columns, merged
 
 if TYPE_CHECKING:
@@ -36,7 +36,11 @@ class Synthesizer:
     steers: bool = False
 
     def step(
-        self, streams: ShardedStreams, model: MobilityModel, plan: Plan | OrderedPlan, t: int
+        self,
+        streams: ShardedStreams,
+        model: MobilityModel,
+        plan: CompetingPlan | OrderedPlan,
+        t: int,
     ) -> tuple[int, int]:
         """Advance every stream to t; return how many were born and how many ended."""
         before = streams.n
@@ -67,7 +71,9 @@ class Synthesizer:
         """
         return merged(streams.engine.each("release", t, address(self.seed, t, "point")))
 
-    def decide(self, streams: ShardedStreams, model: MobilityModel, plan: Plan, t: int) -> int:
+    def decide(
+        self, streams: ShardedStreams, model: MobilityModel, plan: CompetingPlan, t: int
+    ) -> int:
         """Let every stream draw its next cell, or its end; return how many live on."""
         table = kernels.build_alias(
             self._wandering(model.move) if plan.wanders else model.move,
@@ -94,7 +100,7 @@ class Synthesizer:
         return np.where(unknown, exists / exists.sum(axis=1, keepdims=True), move)
 
     def end_surplus(
-        self, streams: ShardedStreams, plan: Plan, t: int, *, n_alive: int, n_surplus: int
+        self, streams: ShardedStreams, plan: CompetingPlan, t: int, *, n_alive: int, n_surplus: int
     ) -> None:
         """Mark the n_surplus living streams with the smallest keys -ln(U) / weight as ended.
 

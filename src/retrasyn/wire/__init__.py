@@ -6,12 +6,13 @@ known answers. Every decoder refuses whatever its encoder would not have made.
 
 from retrasyn.wire.frames import (
     decode_ack,
+    decode_heartbeat,
     decode_report,
     encode_ack,
+    encode_heartbeat,
     encode_report,
     report_digest,
 )
-from retrasyn.wire.heartbeats import decode_heartbeat, encode_heartbeat
 from retrasyn.wire.texts import (
     decode_manifest,
     decode_round,

@@ -1,14 +1,11 @@
-"""Reports and acknowledgements as bytes, little-endian.
-
-A report has 36 bytes in front, the bits, and a tag of 16: 93 bytes for the 328 states of side 6.
-"""
+"""Reports, heartbeats and acknowledgements as bytes, little-endian."""
 
 import hashlib
 import hmac
 import struct
 
 from retrasyn.errors import WireError
-from retrasyn.messages import Ack, Manifest, Question, Report
+from retrasyn.messages import ENTERING, QUITTING, Ack, Heartbeat, Manifest, Question, Report
 from retrasyn.oracles.single import SEED_BYTES, report_bytes
 from retrasyn.oracles.threshold import hash_range
 from retrasyn.wire.texts import MAX_EPSILON
@@ -193,3 +190,55 @@ def _could_be_made(report: Report, oracle: str) -> bool:
     if oracle == "grr":
         return value <= n
     return value >> (8 * SEED_BYTES) < hash_range(report.epsilon)
+
+
+FIRST_KIND = 64
+"""The code of a heartbeat that enters; moving and quitting follow."""
+_BEAT = struct.Struct("<BBI8s16s")
+HEARTBEAT_BYTES = _BEAT.size + TAG_BYTES
+
+
+def is_heartbeat(frame: bytes) -> bool:
+    """Tell a heartbeat from a report by its second byte.
+
+    >>> is_heartbeat(bytes([1, 65])), is_heartbeat(bytes([1, 0])), is_heartbeat(b"")
+    (True, False, False)
+    """
+    return frame[1:2] >= bytes([FIRST_KIND])
+
+
+def encode_heartbeat(heartbeat: Heartbeat, key: bytes) -> bytes:
+    """Write a heartbeat and its tag."""
+    check_key(key)
+    _check(heartbeat)
+    head = _BEAT.pack(
+        VERSION,
+        FIRST_KIND + heartbeat.kind,
+        heartbeat.t,
+        heartbeat.manifest,
+        heartbeat.device,
+    )
+    return head + tag_of(key, head)
+
+
+def decode_heartbeat(frame: bytes, key: bytes) -> Heartbeat:
+    """Read a heartbeat from exactly what `encode_heartbeat` writes with the same key."""
+    check_key(key)
+    if len(frame) != HEARTBEAT_BYTES:
+        raise WireError(f"a heartbeat of {len(frame)} bytes is none; it has {HEARTBEAT_BYTES}")
+    version, code, t, manifest, device = _BEAT.unpack_from(frame)
+    if version != VERSION:
+        raise WireError(f"version {version} is unknown; this side speaks version {VERSION}")
+    heartbeat = Heartbeat(kind=code - FIRST_KIND, t=t, manifest=manifest, device=device)
+    _check(heartbeat)
+    if not hmac.compare_digest(tag_of(key, frame[:-TAG_BYTES]), frame[-TAG_BYTES:]):
+        raise WireError("the tag of a heartbeat does not fit its bytes; enrol the device again")
+    return heartbeat
+
+
+def _check(heartbeat: Heartbeat) -> None:
+    """Refuse a heartbeat that no device would send."""
+    if not ENTERING <= heartbeat.kind <= QUITTING or not 0 <= heartbeat.t < 1 << 32:
+        raise WireError(f"kind={heartbeat.kind} or t={heartbeat.t} is out of range")
+    if (len(heartbeat.manifest), len(heartbeat.device)) != (8, DEVICE_BYTES):
+        raise WireError("a heartbeat needs a manifest id of 8 bytes and a device id of 16")

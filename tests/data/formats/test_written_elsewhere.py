@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from data.formats.reading import crs_of, refuse, rows_of, skipped
-from retrasyn.data.formats import wkb
+from retrasyn.data.formats import parquet
 
 EXPECTED = [
     ("a", "2020-01-01T00:00:00", 1.5, 4.0),
@@ -132,7 +132,7 @@ def test_points_are_decoded_in_every_form_of_well_known_binary():
         struct.pack(">BIIdd", 0, 0x20000001, 4326, 1.5, 4),
     ]
     others = [b"", None, struct.pack("<BIdd", 1, 2, 1.5, 4), struct.pack("<BId", 1, 1, 1.5)]
-    x, y = wkb.points(pa.array([None, *forms, *others], pa.binary()).slice(1))
+    x, y = parquet.points(pa.array([None, *forms, *others], pa.binary()).slice(1))
 
     assert x.to_pylist() == [1.5] * 6 + [None] * 4
     assert y.to_pylist() == [4.0] * 6 + [None] * 4
@@ -161,7 +161,7 @@ def test_geojson_may_name_another_system(tmp_path):
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("size", [1, 7, 100, 1 << 20])
 def test_geojson_is_read_piece_by_piece(indent, size, tmp_path, monkeypatch):
-    monkeypatch.setattr("retrasyn.data.formats.features._BLOCK", size)
+    monkeypatch.setattr("retrasyn.data.formats.geojson._BLOCK", size)
     path = tmp_path / "in.geojson"
     path.write_text(json.dumps(json.loads(geoframe().to_json(default=str)), indent=indent))
 

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from data.moving_objects.roads import naive_drive, road_networks
 from retrasyn.data.moving_objects.network import RoadNetwork
-from retrasyn.data.moving_objects.objects import CAPACITIES, Fleet, loaded_speed
+from retrasyn.data.moving_objects.objects import CAPACITIES, Traffic, loaded_speed
 from retrasyn.data.moving_objects.routes import Arcs, find_routes
 
 
 def drive(network, routes, arcs, births, top_speed, fastest):
     """Drive a fleet; return every object's points."""
-    fleet = Fleet.waiting(network, arcs, routes, fastest=fastest, top_speed=top_speed)
+    fleet = Traffic.waiting(network, arcs, routes, fastest=fastest, top_speed=top_speed)
     points = [[] for _ in range(top_speed.size)]
     n_born = np.cumsum(births)
     for t in range(births.size):

@@ -6,9 +6,7 @@ import pytest
 
 from retrasyn.errors import InputError, SettingError
 from retrasyn.service.basemap.basemap import BaseMap
-from retrasyn.service.config_text import config_text
-from retrasyn.service.map_settings import MapSettings
-from retrasyn.service.settings import Settings
+from retrasyn.service.settings import MapSettings, Settings, config_text
 from retrasyn.space import Box
 from service.basemap.made_tiles import made
 

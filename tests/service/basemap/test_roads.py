@@ -5,7 +5,7 @@ import json
 import pytest
 
 from retrasyn.errors import InputError
-from retrasyn.service.basemap.roads import read_roads
+from retrasyn.service.basemap.basemap import read_roads
 from retrasyn.space import Box
 
 BOX = Box(0, 0, 10, 10)

@@ -3,11 +3,11 @@
 import numpy as np
 
 from retrasyn.data.trajectories import Trajectories
-from retrasyn.service.viewing.source import Points, Source
+from retrasyn.service.viewing.source import ReleaseSource, TimestampPoints
 from retrasyn.space import Box, Grid
 
 
-class Recording(Source):
+class Recording(ReleaseSource):
     """Timestamps and their points, as given."""
 
     def __init__(self, points, *, side=3, box=(0.0, 0.0, 3.0, 3.0)):
@@ -60,7 +60,7 @@ class Recording(Source):
 
 
 def points_of(ids, x, y):
-    return Points(np.asarray(ids, np.int64), np.asarray(x, float), np.asarray(y, float))
+    return TimestampPoints(np.asarray(ids, np.int64), np.asarray(x, float), np.asarray(y, float))
 
 
 def nobody():

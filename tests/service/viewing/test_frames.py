@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from retrasyn.service.viewing.travellers import chosen, halvings, mix
-from retrasyn.service.viewing.view import View
+from retrasyn.service.viewing.frames import chosen, halvings, mix
+from retrasyn.service.viewing.view import CachedSource
 from service.viewing import plain
 from service.viewing.recording import Recording, crowd, nobody, points_of
 
@@ -34,14 +34,14 @@ def check(source, t, most, header):
 @pytest.mark.parametrize("side", [1, 2, 3, 18, 64])
 def test_a_frame_is_what_a_loop_over_the_points_finds(side, box):
     source = crowd(side, [4, 5, 7], side=side, box=box)
-    view = View(source)
+    view = CachedSource(source)
     for t in source.timestamps:
         for most in (400, 399, 60, 1):
             check(source, t, most, plain.decode(view.frame(t, most)))
 
 
 def test_there_are_flows_only_where_the_timestamp_before_is_there():
-    view = View(crowd(0, [0, 1, 3]))
+    view = CachedSource(crowd(0, [0, 1, 3]))
     has_flows = [plain.decode(view.frame(t, 9))["has_flows"] for t in (0, 1, 3)]
     assert has_flows == [0, 1, 0]
     assert view.frame(2, 9) is view.frame(9, 9) is None
@@ -49,7 +49,7 @@ def test_there_are_flows_only_where_the_timestamp_before_is_there():
 
 def test_frames_of_nobody_are_whole_and_empty():
     source = Recording({0: nobody(), 1: points_of([5], [1.5], [1.5]), 2: nobody()})
-    view = View(source)
+    view = CachedSource(source)
     for t in (0, 1, 2):
         check(source, t, 10, plain.decode(view.frame(t, 10)))
     last = plain.decode(view.frame(2, 10))
@@ -59,14 +59,14 @@ def test_frames_of_nobody_are_whole_and_empty():
 def test_jumps_beyond_a_neighbour_are_no_moves():
     points = {0: points_of([1, 2], [0.5, 0.5], [0.5, 0.5])}
     points[1] = points_of([1, 2], [2.5, 1.5], [0.5, 1.5])
-    flows = plain.decode(View(Recording(points)).frame(1, 9))["flows"]
+    flows = plain.decode(CachedSource(Recording(points)).frame(1, 9))["flows"]
     assert sum(flows) == 1
     assert flows[0 * 9 + 8] == 1
 
 
 def test_points_on_and_beyond_an_edge_are_shown_at_the_edge():
     source = Recording({0: points_of([1, 2, 3], [0.0, 3.0, 99.0], [-5.0, 3.0, 3.0])})
-    header = plain.decode(View(source).frame(0, 9))
+    header = plain.decode(CachedSource(source).frame(0, 9))
     assert header["x"] == [0, 65535, 65535]
     assert header["y"] == [0, 65535, 65535]
     assert [header["cells"][cell] for cell in (0, 8)] == [1, 2]
@@ -74,7 +74,7 @@ def test_points_on_and_beyond_an_edge_are_shown_at_the_edge():
 
 def test_fewer_travellers_are_among_more_and_stay_the_same_from_one_timestamp_to_the_next():
     source = crowd(1, range(4), n=2000)
-    view = View(source)
+    view = CachedSource(source)
     for fewer, more in ((0, 1), (1, 7), (7, 200), (200, 1999), (1999, 2000)):
         small = set(plain.decode(view.frame(1, fewer))["ids"])
         assert small <= set(plain.decode(view.frame(1, more))["ids"])
@@ -96,7 +96,7 @@ def test_about_as_many_travel_as_were_asked_for():
 
 
 def test_nobody_travels_if_nobody_was_asked_for():
-    header = plain.decode(View(crowd(0, [0])).frame(0, 0))
+    header = plain.decode(CachedSource(crowd(0, [0])).frame(0, 0))
     assert (header["n_travellers"], header["sampled"]) == (0, 64)
 
 
@@ -108,6 +108,6 @@ def test_ids_are_mixed_as_published():
 def test_travellers_with_large_ids_are_told_by_their_low_half_in_its_order():
     ids = [3, 2**32 + 1, 2**33 + 2]
     source = Recording({0: points_of(ids, [0.5, 1.5, 2.5], [0.5, 1.5, 2.5])})
-    header = plain.decode(View(source).frame(0, 9))
+    header = plain.decode(CachedSource(source).frame(0, 9))
     assert header["ids"] == [1, 2, 3]
     assert [round(x / 65535 * 3, 3) for x in header["x"]] == [1.5, 2.5, 0.5]

@@ -4,10 +4,7 @@ import pytest
 
 from retrasyn.metrics.density import density_errors as densities
 from retrasyn.metrics.pair import Pair
-from retrasyn.service.viewing.boxes import box_counts
-from retrasyn.service.viewing.errors import density_errors
-from retrasyn.service.viewing.histories import cell_history
-from retrasyn.service.viewing.view import View
+from retrasyn.service.viewing.view import CachedSource, box_counts, cell_history, density_errors
 from retrasyn.space import Box
 from service.viewing import plain
 from service.viewing.recording import Recording, crowd, nobody, points_of
@@ -17,7 +14,7 @@ from service.viewing.recording import Recording, crowd, nobody, points_of
 def test_the_history_of_a_cell_is_what_a_loop_finds(side):
     source = crowd(side, [0, 1, 2, 5, 6, 8], side=side)
     for cell in range(side * side):
-        found = cell_history(View(source), cell, source.timestamps)
+        found = cell_history(CachedSource(source), cell, source.timestamps)
         wanted = plain.history(
             source._points, cell, source.timestamps, side, tuple(source.grid.box)
         )
@@ -30,7 +27,7 @@ def test_the_history_of_a_cell_is_what_a_loop_finds(side):
 
 def test_a_cell_that_nobody_visits_has_a_history_of_zeros():
     source = Recording({0: nobody(), 1: nobody()})
-    found = cell_history(View(source), 4, [0, 1])
+    found = cell_history(CachedSource(source), 4, [0, 1])
     assert (found.n, found.inflow, found.outflow) == ([0, 0], [None, 0], [None, 0])
     assert found.destinations == found.origins == []
 
@@ -52,7 +49,7 @@ def test_a_timestamp_that_was_deleted_meanwhile_is_left_out():
     source = crowd(3, [0, 1, 2])
     del source._points[1]
     assert box_counts(source, Box(0, 0, 3, 3), [0, 1, 2]) == ([0, 2], [400, 400])
-    found = cell_history(View(source), 0, [0, 1, 2])
+    found = cell_history(CachedSource(source), 0, [0, 1, 2])
     assert (found.t, found.inflow) == ([0, 2], [None, None])
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from retrasyn import demo_city, synthesize
-from retrasyn.data.clock import Clock
+from retrasyn.data.metadata import Clock
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import InputError
-from retrasyn.service.viewing.in_memory import InMemory
+from retrasyn.service.viewing.recordings import InMemory
 from retrasyn.simulation.city import CITY_BOX
 from retrasyn.space import Box, Grid
 

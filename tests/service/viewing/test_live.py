@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from retrasyn import demo_city, synthesize
-from retrasyn.service.viewing.live import LiveSimulation
-from retrasyn.service.web.models import Status
+from retrasyn.service.viewing.recordings import LiveSimulation
+from retrasyn.service.web.models import CampaignStatus
 from retrasyn.simulation.city import CITY_BOX
 from retrasyn.simulation.unfolding import Unfolding
 from retrasyn.space import Grid
@@ -54,7 +54,7 @@ def test_the_receipt_of_a_timestamp_speaks_of_what_was_made_until_then(city):
 def test_before_the_first_release_the_status_already_promises(city):
     live = LiveSimulation(unfolding(city), 0.5, "city")
 
-    status = Status.model_validate(live.status())
+    status = CampaignStatus.model_validate(live.status())
 
     assert status.guarantee.startswith("For one person and any 5 consecutive positions")
     assert status.newest_release is status.oldest_release is None

@@ -4,14 +4,13 @@ import threading
 
 import numpy as np
 
-from retrasyn.service.viewing.recent import Recent
-from retrasyn.service.viewing.view import View
+from retrasyn.service.viewing.view import CachedSource, Recent
 from service.viewing.recording import crowd
 
 
 def test_a_map_that_plays_reads_every_timestamp_once():
     source = crowd(0, range(10))
-    view = View(source)
+    view = CachedSource(source)
     for t in range(10):
         assert view.frame(t, 100) is view.frame(t, 100)
     assert source.n_reads == 11  # and it looks in vain for the one before the first

@@ -15,15 +15,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from retrasyn.device.reactions import HTTP_STATUS
+from retrasyn.device.reporter import HTTP_STATUS
 from retrasyn.messages import MOVING, Heartbeat, Report
-from retrasyn.service.service import Enrolled, Service
+from retrasyn.service.service import NewDevice, Service
 from retrasyn.service.settings import Settings
 from retrasyn.service.web.app import Web
-from retrasyn.service.web.server import Server
+from retrasyn.service.web.server import WebServer
 from retrasyn.wire.canonical import unseal
-from retrasyn.wire.frames import body_bytes, decode_ack, encode_report, report_digest
-from retrasyn.wire.heartbeats import encode_heartbeat
+from retrasyn.wire.frames import (
+    body_bytes,
+    decode_ack,
+    encode_heartbeat,
+    encode_report,
+    report_digest,
+)
 
 START = 1_700_000_040.0  # a whole minute
 PATIENCE = 30.0
@@ -65,7 +70,7 @@ class Threaded:
     loop: asyncio.AbstractEventLoop = field(
         default_factory=asyncio.new_event_loop, kw_only=True, repr=False
     )
-    server: Server = field(init=False, repr=False)
+    server: WebServer = field(init=False, repr=False)
 
     async def start(self) -> None:
         """Begin to serve."""
@@ -132,7 +137,7 @@ class Living(Threaded):
     web: Web = field(init=False)
 
     async def start(self) -> None:
-        self.server = Server(
+        self.server = WebServer(
             self.settings.server, header_seconds=self.settings.limits.header_seconds
         )
         self.service = Service(self.settings, self.clock)
@@ -164,8 +169,8 @@ class Living(Threaded):
             method, path, body, authorization=f"Bearer {token}", content_type="application/json"
         )
 
-    def enrol(self, n: int) -> list[Enrolled]:
-        async def both() -> list[Enrolled]:
+    def enrol(self, n: int) -> list[NewDevice]:
+        async def both() -> list[NewDevice]:
             return await self.service.enrol(await self.service.mint(n))
 
         return self.run(both())
@@ -182,7 +187,7 @@ class Living(Threaded):
         self.clock.set(campaign.opening_of(t + 1) + campaign.settings.seconds_of_grace + 1.0)
         self.wait(lambda: (newest := self.service.feed.newest) is not None and newest >= t)
 
-    def report(self, device: Enrolled, t: int, *, bits: bytes | None = None) -> bytes:
+    def report(self, device: NewDevice, t: int, *, bits: bytes | None = None) -> bytes:
         """Return the frame of a report as a device would make it."""
         manifest = self.service.campaign.manifest
         size = body_bytes(0, manifest.n_states, manifest.epsilon, manifest.oracle)
@@ -197,7 +202,7 @@ class Living(Threaded):
         )
         return encode_report(report, device.key, oracle=manifest.oracle)
 
-    def heartbeat(self, device: Enrolled, t: int) -> bytes:
+    def heartbeat(self, device: NewDevice, t: int) -> bytes:
         beat = Heartbeat(kind=MOVING, t=t, manifest=self.service.campaign.id, device=device.device)
         return encode_heartbeat(beat, device.key)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from retrasyn.service.feed import Feed
-from retrasyn.service.map_settings import MapSettings
-from retrasyn.service.settings import LimitSettings, ServerSettings
-from retrasyn.service.viewing.exhibit import Exhibit
-from retrasyn.service.web.server import Server
-from retrasyn.service.web.watching import Watching
+from retrasyn.service.releases import Feed
+from retrasyn.service.settings import LimitSettings, MapSettings, ServerSettings
+from retrasyn.service.viewing.content import ViewerContent
+from retrasyn.service.web.app import Watching
+from retrasyn.service.web.server import WebServer
 from service.web.living import Threaded
 
 
@@ -44,13 +43,15 @@ def status_of(source):
 class Shown(Threaded):
     """A recording."""
 
-    exhibit: Exhibit
+    exhibit: ViewerContent
     settings: MapSettings
     web: Watching = field(init=False)
 
     async def start(self):
         self.web = Watching(self.exhibit, self.settings)
-        self.server = Server(ServerSettings(port=0), header_seconds=LimitSettings().header_seconds)
+        self.server = WebServer(
+            ServerSettings(port=0), header_seconds=LimitSettings().header_seconds
+        )
         await self.server.start(self.web)
 
     async def stop(self):
@@ -62,7 +63,7 @@ class Shown(Threaded):
 @contextmanager
 def shown(source, real=None, **settings):
     """Serve a recording until the block ends."""
-    exhibit = Exhibit(
+    exhibit = ViewerContent(
         source=source,
         status=lambda: status_of(source),
         feed=Feed(source.after, newest=source.newest),

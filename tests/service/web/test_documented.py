@@ -8,7 +8,7 @@ import pytest
 
 from retrasyn.service.settings import Settings
 from retrasyn.service.web.metrics import COUNTED, HOLDING
-from retrasyn.service.web.problems import SENTENCES
+from retrasyn.service.web.responses import SENTENCES
 
 DOCS = Path(__file__).parents[3] / "docs"
 OPERATIONS = (DOCS / "operations.md").read_text()

@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from retrasyn.service.devices import LEAVE
-from retrasyn.service.service import Enrolled
+from retrasyn.service.enrolment import LEAVE
+from retrasyn.service.service import NewDevice
 from retrasyn.wire.frames import tag_of
 from service.web.living import round_in
 
@@ -24,7 +24,7 @@ def test_a_report_with_a_forged_tag_is_unauthenticated(live):
 
 
 def test_a_device_nobody_enrolled_is_unauthenticated(live):
-    stranger = Enrolled(os.urandom(16), os.urandom(32))
+    stranger = NewDevice(os.urandom(16), os.urandom(32))
     assert live.send(live.report(stranger, 0)) == "unauthenticated"
     assert live.send(live.heartbeat(stranger, 0)) == "unauthenticated"
 

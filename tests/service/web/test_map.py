@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from retrasyn.service.viewing.source import Points
+from retrasyn.service.viewing.source import TimestampPoints
 from service.viewing import plain
 from service.web.living import living
 
@@ -38,7 +38,7 @@ def mapped(tmp_path_factory):
 def parquet(path):
     """Read a release as anybody would."""
     table = pq.read_table(path)
-    return Points(*(table.column(name).to_numpy() for name in ("traj_id", "x", "y")))
+    return TimestampPoints(*(table.column(name).to_numpy() for name in ("traj_id", "x", "y")))
 
 
 def frame(live, t, query=""):

@@ -6,7 +6,7 @@ It is what an installation shows that was made without the live map.
 import pytest
 from playwright.sync_api import expect
 
-from retrasyn.service.web import viewer
+from retrasyn.service.web import page
 from service.web.living import living
 
 BEYOND = """() => [...document.querySelectorAll("body *")]
@@ -19,7 +19,7 @@ def hostile(tmp_path_factory):
     """A campaign whose name is a program, shown without the live map."""
     folder = tmp_path_factory.mktemp("page")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(viewer, "BUILT", folder / "not built")
+        patch.setattr(page, "BUILT", folder / "not built")
         with living(folder / "folder", name="<script>document.title='hit'</script>") as one:
             one.open_round(0)
             yield one

@@ -2,8 +2,8 @@
 
 import pytest
 
-from retrasyn.service.web import rates
-from retrasyn.service.web.rates import Rates, bucket_of
+from retrasyn.service.web import front
+from retrasyn.service.web.front import Rates, bucket_of
 
 
 class Hand:
@@ -45,7 +45,7 @@ def test_whoever_asks_too_fast_does_not_wait_longer_for_asking():
 
 
 def test_the_table_of_addresses_is_bounded(monkeypatch):
-    monkeypatch.setattr(rates, "MAX_ADDRESSES", 50)
+    monkeypatch.setattr(front, "MAX_ADDRESSES", 50)
     limited = Rates(1, 1, Hand())
     for number in range(500):
         limited.wait(str(number))

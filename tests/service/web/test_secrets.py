@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from retrasyn.service.service import Enrolled
+from retrasyn.service.service import NewDevice
 from service.web.living import living
 
 COORDINATE = "5.4321987"
@@ -62,7 +62,7 @@ def go_through_everything(live, said):
     minted = live.ask_operator("POST", "/v1/operator/tokens", {"n": 2}).json()["tokens"]
     token, unused = minted
     made = live.tell("POST", "/v1/enrolments", {"tokens": [token]}).json()["devices"][0]
-    canary = Enrolled(bytes.fromhex(made["device"]), bytes.fromhex(made["key"]))
+    canary = NewDevice(bytes.fromhex(made["device"]), bytes.fromhex(made["key"]))
     keep(live.tell("POST", "/v1/enrolments", {"tokens": [token]}))
     keep(live.tell("POST", "/v1/enrolments", {"tokens": [unused], "extra": token}))
     live.open_round(0)

@@ -15,7 +15,7 @@ import pytest
 from certificates import self_signed
 from retrasyn.errors import SettingError
 from retrasyn.service.settings import ServerSettings
-from retrasyn.service.web.server import Server, check_tls, listen
+from retrasyn.service.web.server import WebServer, check_tls, listen
 from service.web.living import living
 
 
@@ -92,7 +92,7 @@ def test_a_host_that_is_none_is_refused(host):
 
 
 def test_a_server_that_never_started_lets_go_of_its_port():
-    server = Server(ServerSettings(port=0), header_seconds=1)
+    server = WebServer(ServerSettings(port=0), header_seconds=1)
     asyncio.run(server.stop())
     listen("127.0.0.1", server.port).close()
 

@@ -5,7 +5,7 @@ import hashlib
 
 import pytest
 
-from retrasyn.service.web import viewer
+from retrasyn.service.web import page
 from service.viewing.recording import Recording, crowd, nobody
 from service.web.showing import shown
 
@@ -36,7 +36,7 @@ def built(tmp_path_factory):
     (folder / "app.js.map").write_bytes(b"{}")
     (folder.parent / "secret.js").write_bytes(b"secret")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(viewer, "BUILT", folder)
+        patch.setattr(page, "BUILT", folder)
         yield folder
 
 
@@ -147,10 +147,10 @@ def test_the_policy_for_local_tiles_lets_pictures_be_made_and_nobody_be_asked(bu
 
 def test_without_the_build_the_page_says_what_to_do(tmp_path):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(viewer, "BUILT", tmp_path / "none")
+        patch.setattr(page, "BUILT", tmp_path / "none")
         with shown(crowd(1, [0])) as one:
-            page = one.ask("GET", "/")
-            assert page.headers["content-type"] == "text/html; charset=utf-8"
-            assert b"<code>make viewer</code>" in page.body
+            found = one.ask("GET", "/")
+            assert found.headers["content-type"] == "text/html; charset=utf-8"
+            assert b"<code>make viewer</code>" in found.body
             assert one.ask("GET", "/static/status.js").status == 200
             assert one.ask("GET", "/static/map/app.js").status == 404

@@ -11,14 +11,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
-from retrasyn.client.gateway.messages import Heard, read_json, read_parameters
+from retrasyn.client.gateway.messages import PhonePosition, read_json, read_parameters
 from retrasyn.device import read_clocks
 from retrasyn.errors import InputError, SettingError
 
 MAX_BODY = 64 << 10
 _SECONDS = 10
 _AT_ONCE = 32
-Hear = Callable[[Heard], bool]
+Hear = Callable[[PhonePosition], bool]
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs
 
+from retrasyn.bounded_json import parse_json
 from retrasyn.device.tracker import Fix
 from retrasyn.errors import InputError
-from retrasyn.foreign import parse_json
 
 MAX_NAME = 200
 _LAST_SECOND = 1 << 31  # what is larger has milliseconds
@@ -23,7 +23,7 @@ _TOPIC_PARTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class PhonePosition:
     """One position of one phone."""
 
     phone: str = field(repr=False)
@@ -31,7 +31,7 @@ class Heard:
     taken: int = field(repr=False)  # milliseconds since 1970
 
 
-def read_owntracks(body: bytes, name: str = "") -> Heard | None:
+def read_owntracks(body: bytes, name: str = "") -> PhonePosition | None:
     """Read an OwnTracks message; None where it tells no place.
 
     The name comes from the topic it was sent to, if there is one.
@@ -43,7 +43,7 @@ def read_owntracks(body: bytes, name: str = "") -> Heard | None:
     return None if not body.strip() else _owntracks(_object(body), name)
 
 
-def read_json(body: bytes, name: str = "", *, now: int) -> Heard | None:
+def read_json(body: bytes, name: str = "", *, now: int) -> PhonePosition | None:
     """Read a JSON body of OwnTracks or of Traccar Client, whichever it is."""
     if not body.strip():
         return None
@@ -55,7 +55,7 @@ def read_json(body: bytes, name: str = "", *, now: int) -> Heard | None:
     raise InputError("JSON without _type or location is neither OwnTracks' nor Traccar's")
 
 
-def read_parameters(text: str, *, now: int) -> Heard | None:
+def read_parameters(text: str, *, now: int) -> PhonePosition | None:
     """Read the parameters of OsmAnd and Traccar Client; None where they tell no place.
 
     >>> heard = read_parameters("id=7&lat=1&lon=2&timestamp=3000", now=0)
@@ -73,7 +73,7 @@ def read_parameters(text: str, *, now: int) -> Heard | None:
     if "location" in given:
         lat, _, lon = given["location"].partition(",")
     phone = _name(given.get("id", given.get("deviceid")))
-    return Heard(phone, _place(lat, lon), _instant(given.get("timestamp"), now))
+    return PhonePosition(phone, _place(lat, lon), _instant(given.get("timestamp"), now))
 
 
 def name_of_topic(topic: str) -> str:
@@ -86,7 +86,7 @@ def name_of_topic(topic: str) -> str:
     return "/".join(parts[1:]) if len(parts) == _TOPIC_PARTS and parts[0] == "owntracks" else ""
 
 
-def _owntracks(given: Mapping[str, Any], name: str) -> Heard | None:
+def _owntracks(given: Mapping[str, Any], name: str) -> PhonePosition | None:
     if given.get("_type") != "location":
         return None
     topic = given.get("topic")
@@ -94,16 +94,20 @@ def _owntracks(given: Mapping[str, Any], name: str) -> Heard | None:
     taken = given.get("tst")
     if type(taken) not in (int, float):
         raise InputError("an OwnTracks location needs tst, its time in seconds")
-    return Heard(_name(named), _place(given.get("lat"), given.get("lon")), _instant(taken, 0))
+    return PhonePosition(
+        _name(named), _place(given.get("lat"), given.get("lon")), _instant(taken, 0)
+    )
 
 
-def _traccar(given: Mapping[str, Any], now: int) -> Heard:
+def _traccar(given: Mapping[str, Any], now: int) -> PhonePosition:
     location = given["location"]
     place = location.get("coords")
     if not isinstance(place, dict):
         raise InputError("a Traccar location needs coords with latitude and longitude")
     fix = _place(place.get("latitude"), place.get("longitude"))
-    return Heard(_name(given.get("device_id")), fix, _instant(location.get("timestamp"), now))
+    return PhonePosition(
+        _name(given.get("device_id")), fix, _instant(location.get("timestamp"), now)
+    )
 
 
 def _object(body: bytes) -> dict[str, Any]:

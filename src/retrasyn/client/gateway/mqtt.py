@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from retrasyn.client.gateway.messages import Heard, name_of_topic, read_owntracks
+from retrasyn.client.gateway.messages import PhonePosition, name_of_topic, read_owntracks
 from retrasyn.errors import InputError, MissingExtra, ServerError, SettingError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Subscriber:
     """Hears positions from a broker; when the connection breaks, it is made again."""
 
     url: str
-    hear: Callable[[Heard], bool] = field(repr=False)
+    hear: Callable[[PhonePosition], bool] = field(repr=False)
     _client: Client | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -12,15 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from retrasyn.client.clock import RealClock
+from retrasyn.bounded_json import parse_json
+from retrasyn.client.curator_client import CuratorClient
 from retrasyn.client.fixes import AHEAD, Latest
-from retrasyn.client.gateway.messages import Heard
-from retrasyn.client.http import Server
-from retrasyn.client.identity import open_folder, write_privately
+from retrasyn.client.gateway.messages import PhonePosition
 from retrasyn.client.loop import Loop, Told
-from retrasyn.client.owner import Agree, Owned
+from retrasyn.client.owner import Agree, Owned, open_folder, write_privately
+from retrasyn.client.rounds import RealClock
 from retrasyn.errors import LedgerError, RetraSynError
-from retrasyn.foreign import parse_json
 from retrasyn.wire.canonical import unseal
 from retrasyn.wire.texts import manifest_id
 
@@ -37,7 +36,7 @@ class Phone:
     owned: Owned = field(repr=False)
     name: str = field(default="", repr=False)
     latest: Latest = field(default_factory=Latest, repr=False)
-    server: Server | None = field(default=None, repr=False)
+    server: CuratorClient | None = field(default=None, repr=False)
     loop: Loop | None = field(default=None, repr=False)
     fault: RetraSynError | None = None
     thread: threading.Thread | None = field(default=None, repr=False)
@@ -87,7 +86,7 @@ class Phones:
             if phone.name:
                 self._follow(phone)
 
-    def hear(self, heard: Heard) -> bool:
+    def hear(self, heard: PhonePosition) -> bool:
         """Note where a phone is; False if it is none of ours."""
         with self._lock:
             phone = next((p for p in self.phones if p.name == heard.phone), None)
@@ -123,7 +122,7 @@ class Phones:
     def _loop(self, phone: Phone, agree: Agree | None) -> Loop:
         """Return what will follow the rounds of a phone, if its owner agreed to them."""
         with phone.owned as owned:  # the thread that follows the rounds opens the ledger again
-            server = phone.server = Server(owned.identity.server)
+            server = phone.server = CuratorClient(owned.identity.server)
             envelope = server.campaign()
             if agree is not None:
                 owned.accept(envelope, agree)

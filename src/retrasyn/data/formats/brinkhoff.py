@@ -14,9 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from retrasyn.data.formats.base import LABELS, Fixes, Options, Rows
-from retrasyn.data.formats.blocks import Block, blocks
+from retrasyn.data.formats.blocks import Block, blocks, files_of
 from retrasyn.data.formats.delimited import Layout, Piece, column, parse_pieces
-from retrasyn.data.formats.parallel import files_of
 
 _WORDS = pa.array(["newpoint", "point", "disappearpoint"])
 _NAMES = {"user": "id", "time": "t", "x": "x", "y": "y"}

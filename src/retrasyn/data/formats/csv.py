@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from retrasyn.data.formats.base import WGS84, Fixes, Options, Rows
+from retrasyn.data.formats.blocks import files_of
 from retrasyn.data.formats.columns import Columns, find_columns
 from retrasyn.data.formats.delimited import (
     Layout,
@@ -20,7 +21,6 @@ from retrasyn.data.formats.delimited import (
     parse_pieces,
     points_of_text,
 )
-from retrasyn.data.formats.parallel import files_of
 from retrasyn.errors import InputError
 
 _DELIMITERS = ",;\t|"
@@ -78,7 +78,7 @@ def _layout(path: Path, header: bytes, rest: bytes, options: Options) -> Layout:
     # names must differ for Arrow; those not wanted are not looked at
     unique = [name if name in columns.wanted else f"{name} #{i}" for i, name in enumerate(names)]
     return Layout(
-        tuple(unique), tuple(dict(types).items()), _Rows(columns), delimiter, joinable=True
+        tuple(unique), tuple(dict(types).items()), _MakeRows(columns), delimiter, joinable=True
     )
 
 
@@ -97,14 +97,14 @@ def _time_type(text: str) -> pa.DataType:
     return pa.string()
 
 
-class _Rows:
+class _MakeRows:
     """Makes rows of parsed columns; equal where the columns are."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Rows) and other._columns == self._columns
+        return isinstance(other, _MakeRows) and other._columns == self._columns
 
     def __hash__(self) -> int:
         return hash(self._columns)

@@ -18,9 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from retrasyn.data.formats.base import LABELS, Fixes, Options, Rows, refusal
-from retrasyn.data.formats.blocks import BLOCK, Block, blocks
+from retrasyn.data.formats.blocks import BLOCK, Block, blocks, in_order
 from retrasyn.data.formats.checking import check
-from retrasyn.data.formats.parallel import in_order
 from retrasyn.errors import InputError
 
 if TYPE_CHECKING:

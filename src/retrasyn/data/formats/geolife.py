@@ -15,9 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from retrasyn.data.formats.base import WGS84, Fixes, Options, Rows, constant
-from retrasyn.data.formats.blocks import Block, blocks
+from retrasyn.data.formats.blocks import Block, blocks, files_of, stem
 from retrasyn.data.formats.delimited import Layout, Piece, column, parse_pieces
-from retrasyn.data.formats.parallel import files_of, stem
 from retrasyn.errors import InputError
 
 _HEADER_LINES = 6

@@ -14,9 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from retrasyn.data.formats.base import WGS84, Fixes, Options, Rows, refusal
-from retrasyn.data.formats.blocks import unpacked
+from retrasyn.data.formats.blocks import files_of, stem, unpacked
 from retrasyn.data.formats.checking import check
-from retrasyn.data.formats.parallel import files_of, stem
 from retrasyn.errors import InputError, SettingError
 
 _BLOCK = 1 << 20

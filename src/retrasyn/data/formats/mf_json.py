@@ -14,11 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from retrasyn.data.formats.base import Fixes, Options, Rows, constant, refusal
+from retrasyn.data.formats.blocks import files_of, stem
 from retrasyn.data.formats.checking import check
 from retrasyn.data.formats.columns import EITHER, TRAJECTORIES, USERS
-from retrasyn.data.formats.features import crs_of, read_features
-from retrasyn.data.formats.geojson import texts
-from retrasyn.data.formats.parallel import files_of, stem
+from retrasyn.data.formats.geojson import crs_of, read_features, texts
 from retrasyn.errors import InputError
 
 _NAMES = {"user": "id", "time": "datetimes", "x": "coordinates[0]", "y": "coordinates[1]"}

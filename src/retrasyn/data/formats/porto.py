@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from retrasyn.data.formats.base import LABELS, WGS84, Fixes, Options, Rows
+from retrasyn.data.formats.blocks import files_of
 from retrasyn.data.formats.csv import split_header
 from retrasyn.data.formats.delimited import Layout, column, headed_pieces, parse_pieces
-from retrasyn.data.formats.parallel import files_of
 from retrasyn.errors import InputError
 
 _SECONDS = 15

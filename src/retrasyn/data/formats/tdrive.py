@@ -9,9 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from retrasyn.data.formats.base import LABELS, WGS84, Fixes, Options, Rows
-from retrasyn.data.formats.blocks import blocks
+from retrasyn.data.formats.blocks import blocks, files_of
 from retrasyn.data.formats.delimited import Layout, Piece, column, parse_pieces
-from retrasyn.data.formats.parallel import files_of
 
 _NAMES = {"user": "id", "time": "time", "x": "longitude", "y": "latitude"}
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from retrasyn.data.moving_objects.network import RoadNetwork
 from retrasyn.errors import SettingError
-from retrasyn.randomness.addresses import address
 from retrasyn.randomness.kernels import words_at
+from retrasyn.randomness.words import address
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from retrasyn.data.moving_objects.network import RoadNetwork
-from retrasyn.randomness.addresses import address
 from retrasyn.randomness.kernels import words_at
+from retrasyn.randomness.words import address
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -11,7 +11,7 @@ import numpy as np
 
 from retrasyn.data.moving_objects.demand import Demand, count_births, uniforms
 from retrasyn.data.moving_objects.network import RoadNetwork
-from retrasyn.data.moving_objects.objects import TOP_SPEEDS, Fleet
+from retrasyn.data.moving_objects.objects import TOP_SPEEDS, Traffic
 from retrasyn.data.moving_objects.routes import Arcs, Routes, find_routes
 from retrasyn.data.trajectories import MAX_SPAN, Trajectories
 from retrasyn.errors import SettingError
@@ -157,9 +157,9 @@ class _Plan:
 
     def drive(
         self, births: npt.NDArray[np.int64], fastest: float
-    ) -> Iterator[tuple[int, Fleet, npt.NDArray[np.int64]]]:
+    ) -> Iterator[tuple[int, Traffic, npt.NDArray[np.int64]]]:
         """Give (t, fleet, who has a point) for every step."""
-        fleet = Fleet.waiting(
+        fleet = Traffic.waiting(
             self.network,
             self.arcs,
             self.routes,
@@ -172,7 +172,7 @@ class _Plan:
                 self._detour(fleet)
             yield t, fleet, fleet.advance(int(n_born[t] - births[t]), int(births[t]))
 
-    def _detour(self, fleet: Fleet) -> None:
+    def _detour(self, fleet: Traffic) -> None:
         """Send all running objects elsewhere, from the next node on their way."""
         if self.detours is None:
             lead = fleet.present_arcs()

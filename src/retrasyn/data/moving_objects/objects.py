@@ -34,7 +34,7 @@ def loaded_speed(
 
 
 @dataclass(slots=True, eq=False)
-class Fleet:
+class Traffic:
     """All objects of a run, numbered by birth; `alive` are those on the road now."""
 
     network: RoadNetwork
@@ -56,7 +56,7 @@ class Fleet:
         *,
         fastest: float,
         top_speed: npt.NDArray[np.float64],
-    ) -> Fleet:
+    ) -> Traffic:
         """Return a fleet of which no object is born yet."""
         return cls(
             network,

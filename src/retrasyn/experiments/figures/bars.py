@@ -17,10 +17,10 @@ from retrasyn.experiments.figures.style import (
     panels,
 )
 from retrasyn.experiments.published import published, published_seconds
-from retrasyn.experiments.tables.allocation import MEASURES, STRATEGIES
-from retrasyn.experiments.tables.components import COMPONENTS
-from retrasyn.experiments.tables.lines import ABLATIONS
-from retrasyn.experiments.tables.summary import Book, Summary
+from retrasyn.experiments.tables.costs import COMPONENTS
+from retrasyn.experiments.tables.markdown import Book, SeedSummary
+from retrasyn.experiments.tables.sweeps import MEASURES, STRATEGIES
+from retrasyn.experiments.tables.utility import ABLATIONS
 from retrasyn.metrics.suite import METRICS
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def table4(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> 
     methods = [row.methods[0] for row in ABLATIONS]
     figure, rows = panels(2 * len(datasets), 4)
     places = iter([axes for row in rows for axes in row])
-    seen: list[Summary | None] = []
+    seen: list[SeedSummary | None] = []
     for dataset in datasets:
         for measure in measures:
             axes = next(places)
@@ -61,9 +61,9 @@ def table5(_results: Results, timings: Timings, datasets: Sequence[DataSet]) -> 
     """Draw seconds per component on a logarithmic axis, ours beside the published."""
     book = Book(timings)
     figure, rows = panels(1 if datasets else 0, max(len(datasets), 1), width=4.2, height=3.2)
-    seen: list[Summary | None] = []
+    seen: list[SeedSummary | None] = []
     for dataset, axes in zip(datasets, rows[0] if rows else [], strict=True):
-        series: dict[str, list[Summary | None]] = {
+        series: dict[str, list[SeedSummary | None]] = {
             name: [book.read(part, data=dataset.name, method=name) for part in COMPONENTS]
             for name in ("retrasyn-p", "steered")
         }
@@ -93,7 +93,7 @@ def allocation(results: Results, _timings: Timings, datasets: Sequence[DataSet])
     """Draw three metrics of every strategy, dividing the budget and dividing the users."""
     book = Book(results)
     figure, rows = panels(len(datasets), len(MEASURES), width=3.3)
-    seen: list[Summary | None] = []
+    seen: list[SeedSummary | None] = []
     for dataset, row in zip(datasets, rows, strict=True):
         for measure, axes in zip(MEASURES, row, strict=True):
             series = {
@@ -119,7 +119,7 @@ def allocation(results: Results, _timings: Timings, datasets: Sequence[DataSet])
 
 def groups(
     axes: Axes,
-    series: Mapping[str, Sequence[Summary | None]],
+    series: Mapping[str, Sequence[SeedSummary | None]],
     *,
     what: str = "",
     alpha: float = 1.0,
@@ -136,7 +136,7 @@ def bars(
     axes: Axes,
     name: str,
     x: Sequence[float],
-    figures: Sequence[Summary | None],
+    figures: Sequence[SeedSummary | None],
     *,
     width: float = 0.8,
     what: str = "",
@@ -161,7 +161,7 @@ def bars(
     )
 
 
-def _dots(axes: Axes, name: str, shift: float, figures: Sequence[Summary | None]) -> None:
+def _dots(axes: Axes, name: str, shift: float, figures: Sequence[SeedSummary | None]) -> None:
     """Draw means as dots, which unlike bars need no zero."""
     known = [(k + shift, figure.mean) for k, figure in enumerate(figures) if figure is not None]
     if known:

@@ -20,11 +20,10 @@ from retrasyn.experiments.figures.style import (
     note,
     panels,
 )
-from retrasyn.experiments.tables.complexity import GROWTH_METHODS, exponent, growth
-from retrasyn.experiments.tables.fits import straight_line
-from retrasyn.experiments.tables.lines import MAIN
-from retrasyn.experiments.tables.summary import Book, Summary
+from retrasyn.experiments.tables.costs import GROWTH_METHODS, exponent, growth, straight_line
+from retrasyn.experiments.tables.markdown import Book, SeedSummary
 from retrasyn.experiments.tables.sweeps import TIMED, time_against_users
+from retrasyn.experiments.tables.utility import MAIN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +40,7 @@ def grid(results: Results, timings: Timings, datasets: Sequence[DataSet]) -> Fig
     """Draw time as bars with query error as lines over it, and density error beside."""
     utility, seconds = Book(results), Book(timings)
     figure, rows = panels(len(datasets), 2, width=5.4, height=2.9)
-    seen: list[Summary | None] = []
+    seen: list[SeedSummary | None] = []
     overlays = []
     for dataset, (left, right) in zip(datasets, rows, strict=True):
         sides = sorted({*utility.steps("side", dataset.name), *seconds.steps("side", dataset.name)})
@@ -72,7 +71,7 @@ def scale(_results: Results, timings: Timings, datasets: Sequence[DataSet]) -> F
     """Draw time against the share of the users, with straight lines through it."""
     book = Book(timings)
     figure, rows = panels(1 if datasets else 0, max(len(datasets), 1), width=3.8, height=3.0)
-    seen: list[Summary | None] = []
+    seen: list[SeedSummary | None] = []
     for dataset, axes in zip(datasets, rows[0] if rows else [], strict=True):
         for method in TIMED:
             points = time_against_users(book, dataset.name, method)
@@ -95,7 +94,7 @@ def complexity(results: Results, timings: Timings, datasets: Sequence[DataSet]) 
     """Draw bits beside the bounds, and time against K and against users on logarithmic axes."""
     utility, seconds = Book(results), Book(timings)
     figure, rows = panels(len(datasets), 3, width=3.8, height=3.0)
-    seen: list[Summary | None] = []
+    seen: list[SeedSummary | None] = []
     for dataset, (bits, across_side, across_users) in zip(datasets, rows, strict=True):
         seen += _draw_bits(bits, utility, dataset)
         for axes, field, letter, name in (
@@ -109,10 +108,10 @@ def complexity(results: Results, timings: Timings, datasets: Sequence[DataSet]) 
     return figure
 
 
-def _draw_bits(axes: Axes, book: Book[Cell], dataset: DataSet) -> list[Summary | None]:
+def _draw_bits(axes: Axes, book: Book[Cell], dataset: DataSet) -> list[SeedSummary | None]:
     """Draw bars of bits, with n|S| and p n|S| marked."""
     names = [name for name in MAIN if name in book.methods(dataset.name)]
-    seen: list[Summary | None] = []
+    seen: list[SeedSummary | None] = []
     for k, name in enumerate(names):
         key = {"data": dataset.name, "method": name}
         sent, crowd = book.read("bits", **key), book.read("n_active", **key)
@@ -186,12 +185,12 @@ def _stroke(method: str) -> dict[str, Any]:
 
 def _milliseconds(
     book: Book[Timing], data: str, method: str, sides: list[int]
-) -> list[Summary | None]:
+) -> list[SeedSummary | None]:
     figures = [book.read("seconds_total", data=data, method=method, side=side) for side in sides]
     return [
         None
         if figure is None
-        else Summary(
+        else SeedSummary(
             1000 * figure.mean,
             None if figure.spread is None else 1000 * figure.spread,
             figure.n_seeds,

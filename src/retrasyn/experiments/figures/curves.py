@@ -18,9 +18,9 @@ from retrasyn.experiments.figures.style import (
 )
 from retrasyn.experiments.published import published
 from retrasyn.experiments.studies import EPSILONS
-from retrasyn.experiments.tables.lines import MAIN
-from retrasyn.experiments.tables.summary import METRIC, Book, Summary
+from retrasyn.experiments.tables.markdown import METRIC, Book, SeedSummary
 from retrasyn.experiments.tables.sweeps import SPAN_MEASURES, WINDOW_MEASURES
+from retrasyn.experiments.tables.utility import MAIN
 from retrasyn.metrics.suite import METRICS
 
 if TYPE_CHECKING:
@@ -70,13 +70,13 @@ def span(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> Fi
 
 def _curves(
     results: Results, datasets: Sequence[DataSet], measures: Sequence[str], field: str, across: str
-) -> tuple[Figure, list[list[Axes]], list[Summary | None]]:
+) -> tuple[Figure, list[list[Axes]], list[SeedSummary | None]]:
     """Draw every measure of every data set against one field; return also what was drawn."""
     book = Book(results)
     n_columns = min(len(measures), PER_ROW)
     figure, rows = panels(len(datasets) * len(measures) // n_columns, n_columns)
     places = iter([axes for row in rows for axes in row])
-    seen: list[Summary | None] = []
+    seen: list[SeedSummary | None] = []
     for dataset in datasets:
         values = book.steps(field, dataset.name)
         methods = [name for name in MAIN if name in book.methods(dataset.name, field)]
@@ -94,7 +94,7 @@ def _curves(
 
 def _read(
     book: Book[Cell], measure: str, data: str, method: str, field: str, values: list[float]
-) -> list[Summary | None]:
+) -> list[SeedSummary | None]:
     return [book.read(measure, data=data, method=method, **{field: value}) for value in values]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,15 +17,47 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 from retrasyn.data.writing_files import check_place
 from retrasyn.errors import MissingExtra
-from retrasyn.experiments.figures.slimming import slim
-from retrasyn.experiments.tables.markdown import spread_text
-from retrasyn.experiments.tables.summary import METRIC, Summary
+from retrasyn.experiments.tables.markdown import METRIC, SeedSummary, spread_text
 from retrasyn.experiments.tables.utility import DIRECTION
-from retrasyn.replacing import replacing
+from retrasyn.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+FONT = "font-family:'DejaVu Sans', sans-serif"
+"""What style.py asks for; said once instead of at every text."""
+_NUMBER = re.compile(r"-?\d+\.\d+")
+_MEASURES = re.compile(r'\b(d|x|y|width|height|transform)="([^"]*)"')
+_STYLE = re.compile(r'style="([^"]*)"')
+_NO_TURN = re.compile(r' transform="rotate\(-?0 [^)]*\)"')
+_BARE_GROUP = re.compile(r"<g>((?:(?!</?g\b).)*)</g>", re.DOTALL)
+_NAME = re.compile(r' id="([^"]*)"')
+
+
+def slim(svg: str) -> str:
+    r"""Return the same picture in fewer bytes.
+
+    >>> slim('<path id="a" d="M 1.23456 2.0 \n   L 3.00001 4.5"/>')
+    '<path d="M 1.23 2 L 3 4.5"/>'
+    """
+    svg = _NO_TURN.sub("", svg)
+    svg = _MEASURES.sub(lambda found: f'{found[1]}="{_short(found[2])}"', svg)
+    svg = _STYLE.sub(lambda found: f'style="{found[1].replace("; ", ";").replace(": ", ":")}"', svg)
+    svg = _NAME.sub(lambda found: found[0] if f"#{found[1]}" in svg else "", svg)
+    svg = svg.replace(f"{FONT};", "").replace("<svg ", f'<svg style="{FONT}" ', 1)
+    found = 1
+    while found:  # from the inside out
+        svg, found = _BARE_GROUP.subn(r"\1", svg)
+    return re.sub(r"\s*\n\s*", "\n", svg)
+
+
+def _short(text: str) -> str:
+    """Round every number to hundredths and put the text on one line."""
+    text = _NUMBER.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), text)
+    return " ".join(text.split())
+
 
 Parameters = ParamSpec("Parameters")
 
@@ -156,7 +189,7 @@ def axis_title(metric: str) -> str:
 
 
 def line(
-    axes: Axes, name: str, x: list[float], figures: list[Summary | None], *, what: str = ""
+    axes: Axes, name: str, x: list[float], figures: list[SeedSummary | None], *, what: str = ""
 ) -> None:
     """Draw means as a line with the spread over seeds; what is not known is left out."""
     known = [(a, figure) for a, figure in zip(x, figures, strict=True) if figure is not None]
@@ -207,7 +240,7 @@ def _columns(names: list[str], width: float) -> int:
 
 
 def note(
-    figure: Figure, summaries: Iterable[Summary | None], *, text: str = "", known: str = SPREAD
+    figure: Figure, summaries: Iterable[SeedSummary | None], *, text: str = "", known: str = SPREAD
 ) -> None:
     """Say below all panels what the bars mean and how many seeds there are."""
     figure.supxlabel(f"{text}{spread_text(summaries, known)}.", fontsize=9, color=DARK)

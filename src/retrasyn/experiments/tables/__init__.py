@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from retrasyn.experiments.cells import Results, Timings
-from retrasyn.experiments.tables.ablation import table4 as table4
-from retrasyn.experiments.tables.allocation import allocation as allocation
-from retrasyn.experiments.tables.complexity import complexity as complexity
-from retrasyn.experiments.tables.components import table5 as table5
-from retrasyn.experiments.tables.data import table1 as table1
+from retrasyn.experiments.tables.costs import complexity as complexity
+from retrasyn.experiments.tables.costs import table1 as table1
+from retrasyn.experiments.tables.costs import table5 as table5
+from retrasyn.experiments.tables.sweeps import allocation as allocation
 from retrasyn.experiments.tables.sweeps import grid as grid
 from retrasyn.experiments.tables.sweeps import scale as scale
 from retrasyn.experiments.tables.sweeps import span as span
 from retrasyn.experiments.tables.sweeps import window as window
 from retrasyn.experiments.tables.utility import headline as headline
 from retrasyn.experiments.tables.utility import table3 as table3
+from retrasyn.experiments.tables.utility import table4 as table4
 
 if TYPE_CHECKING:
     from retrasyn.experiments.sources import DataSet

@@ -1,31 +1,101 @@
-"""Markdown: tables, the figures in them, and what their captions say."""
+"""Markdown: tables, the figures in them with the seeds of a cell together, captions."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic
 
-from retrasyn.experiments.tables.summary import Summary
+from retrasyn.experiments.cells import Key, ResultTable
+from retrasyn.methods import METHODS
+from retrasyn.metrics.suite import METRICS, Metric
 
 if TYPE_CHECKING:
     from retrasyn.experiments.sources import DataSet
 
 
+METRIC: Mapping[str, Metric] = {metric.key: metric for metric in METRICS}
+
+
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SeedSummary:
+    """A measure over seeds; one seed has no spread."""
+
+    mean: float
+    spread: float | None  # sample standard deviation
+    n_seeds: int
+
+
+def summarise(values: list[float]) -> SeedSummary | None:
+    """Return the mean and the sample standard deviation, or None of nothing.
+
+    >>> summarise([1.0, 2.0, 3.0])
+    Summary(mean=2.0, spread=1.0, n_seeds=3)
+    >>> summarise([])
+    """
+    if not values:
+        return None
+    spread = statistics.stdev(values) if len(values) > 1 else None
+    return SeedSummary(statistics.fmean(values), spread, len(values))
+
+
+class Book(Generic[Key]):
+    """A table of results opened for reading, the seeds of each cell together."""
+
+    def __init__(self, table: ResultTable[Key]) -> None:
+        self._key_type = table.key_type
+        self._rows: dict[Any, list[Mapping[str, float]]] = defaultdict(list)
+        for key in sorted(table.rows):
+            self._rows[dataclasses.replace(key, seed=0)].append(table.rows[key])
+
+    def read(self, measure: str, **key: Any) -> SeedSummary | None:
+        """Return a measure of one cell; fields not named have their defaults."""
+        rows = self._rows.get(self._key_type(**key), [])
+        return summarise([row[measure] for row in rows if measure in row])
+
+    def steps(self, field: str, data: str) -> list[Any]:
+        """Return the values a field takes while all others stand at their defaults."""
+        return sorted({getattr(key, field) for key in self._plain(field, data)})
+
+    def methods(self, data: str, varying: str = "seed") -> list[str]:
+        """Return the methods run while at most one field leaves its default, in our order."""
+        found = {key.method for key in self._plain(varying, data)}
+        return [name for name in METHODS if name in found]
+
+    def _plain(self, field: str, data: str) -> Iterable[Any]:
+        plain = self._key_type(data=data, method="")
+        same = {"method": "", "faithful": False, field: getattr(plain, field)}
+        return (key for key in self._rows if dataclasses.replace(key, **same) == plain)
+
+
+def merit(metric: Metric, value: float) -> float:
+    """Return a number that is larger the better a figure is.
+
+    >>> merit(METRIC["stream_ratio"], 2.0) == merit(METRIC["stream_ratio"], 0.5)
+    True
+    """
+    if metric.better == "one":
+        return -abs(math.log(value)) if value > 0 else -math.inf
+    return value if metric.better == "larger" else -value
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
     """One figure of ours, the published one beside it, and whether ours is the best of all."""
 
-    ours: Summary | None
+    ours: SeedSummary | None
     published: float | None = None
     best: bool = False
 
 
-def entry_text(entry: Entry, digits: int = 4) -> str:
+def entry_text(entry: TableEntry, digits: int = 4) -> str:
     """Return `mean ± spread (published)`, as far as each is known.
 
-    >>> entry_text(Entry(Summary(0.12345, 0.001, 3), 0.1338, best=True))
+    >>> entry_text(TableEntry(SeedSummary(0.12345, 0.001, 3), 0.1338, best=True))
     '**0.1235** ± 0.0010 (0.1338)'
     """
     parts = []
@@ -60,10 +130,10 @@ def heading(dataset: DataSet, note: str = "") -> str:
     return text
 
 
-def seeds_text(summaries: Iterable[Summary | None]) -> str:
+def seeds_text(summaries: Iterable[SeedSummary | None]) -> str:
     """Return over how many seeds the figures are, and how many are still to come.
 
-    >>> seeds_text([Summary(1.0, 0.1, 3), Summary(1.0, None, 1), None])
+    >>> seeds_text([SeedSummary(1.0, 0.1, 3), SeedSummary(1.0, None, 1), None])
     '1 to 3 seeds; 1 of 3 figures not computed'
     """
     figures = list(summaries)
@@ -78,11 +148,11 @@ def seeds_text(summaries: Iterable[Summary | None]) -> str:
 
 
 def spread_text(
-    summaries: Iterable[Summary | None], known: str = "Mean ± sample standard deviation over"
+    summaries: Iterable[SeedSummary | None], known: str = "Mean ± sample standard deviation over"
 ) -> str:
     """Return what the figures are: means with their spread, or values of a single seed.
 
-    >>> spread_text([Summary(1.0, 0.1, 3)]), spread_text([Summary(1.0, None, 1)])
+    >>> spread_text([SeedSummary(1.0, 0.1, 3)]), spread_text([SeedSummary(1.0, None, 1)])
     ('Mean ± sample standard deviation over 3 seeds', 'Values of 1 seed')
     """
     figures = list(summaries)
@@ -90,10 +160,10 @@ def spread_text(
     return f"{'Values of' if single else known} {seeds_text(figures)}"
 
 
-def milliseconds(summary: Summary | None) -> str:
+def milliseconds(summary: SeedSummary | None) -> str:
     """Return seconds as milliseconds with three digits that count.
 
-    >>> milliseconds(Summary(0.0123456, 0.0001, 3))
+    >>> milliseconds(SeedSummary(0.0123456, 0.0001, 3))
     '12.3 ± 0.1'
     """
     if summary is None:

@@ -1,19 +1,116 @@
-"""Table III: the utility of every method under every budget, and its headline at epsilon 1."""
+"""Tables III and IV: the utility of every method, and what its parts are worth."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from retrasyn.experiments.cells import Cell, Results, Timings
 from retrasyn.experiments.published import Source, published
-from retrasyn.experiments.tables.lines import GROUPS, Line
-from retrasyn.experiments.tables.markdown import Entry, entry_text, heading, spread_text, table
-from retrasyn.experiments.tables.summary import METRIC, Book, Summary, merit
+from retrasyn.experiments.tables.markdown import (
+    METRIC,
+    Book,
+    SeedSummary,
+    TableEntry,
+    entry_text,
+    heading,
+    merit,
+    spread_text,
+    table,
+)
 from retrasyn.metrics.suite import METRICS, Metric
 
 if TYPE_CHECKING:
     from retrasyn.experiments.sources import DataSet
+
+
+LDP_IDS = ("lbd", "lba", "lpd", "lpa")
+MAIN = (*LDP_IDS, "retrasyn-b", "retrasyn-p", "steered")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One row; of several methods, the best mean counts in each cell."""
+
+    title: str
+    methods: tuple[str, ...]
+    paper: str = ""  # the method of the paper it is compared with
+    faithful: bool = False
+    beside: tuple[Source, ...] = ()  # whose figures stand below it in the headline
+    in_contest: bool = True  # may be the best: keeps its guarantee and was not picked afterwards
+
+    def read(self, book: Book[Cell], metric: str, **key: Any) -> SeedSummary | None:
+        """Return our figure of one cell."""
+        figures = [
+            book.read(metric, method=method, faithful=self.faithful, **key)
+            for method in self.methods
+        ]
+        known = [figure for figure in figures if figure is not None]
+        return max(known, key=lambda figure: merit(METRIC[metric], figure.mean), default=None)
+
+
+def line(method: str, note: str = "", *, paper: str = "", beside: tuple[Source, ...] = ()) -> Line:
+    """Return the row of one method."""
+    return Line(title=f"{method} {note}".strip(), methods=(method,), paper=paper, beside=beside)
+
+
+def _faithful(method: str) -> Line:
+    return Line(
+        title=f"{method} (authors' reading)",
+        methods=(method,),
+        paper=method,
+        beside=("paper", "authors"),
+        faithful=True,
+        in_contest=False,
+    )
+
+
+def _best(division: str) -> Line:
+    methods = tuple(f"{name}-{division}" for name in ("retrasyn", "uniform", "sample"))
+    return Line(
+        title=f"best of three allocations, -{division}",
+        methods=methods,
+        paper=f"retrasyn-{division}",
+        beside=("paper",),
+        in_contest=False,
+    )
+
+
+GROUPS: dict[str, tuple[Line, ...]] = {
+    "LDP-IDS, as the paper compares": tuple(
+        line(name, paper=name, beside=("paper", "authors")) for name in LDP_IDS
+    ),
+    "LDP-IDS with entering and quitting": tuple(line(f"{name}-eq") for name in LDP_IDS),
+    "LDP-IDS with our synthesiser": tuple(line(f"{name}-steered") for name in LDP_IDS),
+    "The paper's method": (
+        line("retrasyn-b", "(Adaptive)", paper="retrasyn-b"),
+        line("retrasyn-p", "(Adaptive)", paper="retrasyn-p"),
+        *(line(f"{name}-{division}") for name in ("uniform", "sample") for division in "bp"),
+        *(_best(division) for division in "bp"),
+    ),
+    "Read as the authors' program does, with a weaker guarantee": tuple(
+        _faithful(name) for name in ("retrasyn-b", "retrasyn-p")
+    ),
+    "Ours": (
+        line("steered"),
+        line("steered-flags", "(starts and stops public)"),
+        line("steered-length", "(no age reports)"),
+        line("steered-hidden", "(presence hidden)"),
+    ),
+}
+"""The rows of Table III."""
+
+ABLATIONS = (
+    *(
+        line(f"{name}-{division}", paper=f"{name}-{division}")
+        for name in ("allupdate", "noeq", "retrasyn")
+        for division in "bp"
+    ),
+    line("steered"),
+)
+"""The rows of Table IV."""
+
 
 DIRECTION = {"smaller": "smaller is better", "larger": "larger is better", "one": "1 is best"}
 HEADLINE = (*(metric.key for metric in METRICS[:8]), "stream_ratio")
@@ -81,7 +178,7 @@ def known_lines(book: Book[Cell], data: str, epsilons: Iterable[float]) -> dict[
 
 def read_entries(
     book: Book[Cell], lines: Iterable[Line], metric: str, data: str, **sweep: Sequence[Any]
-) -> list[list[Entry]]:
+) -> list[list[TableEntry]]:
     """Return the figures of some rows over the values of one field, the best of each marked."""
     ((field, values),) = sweep.items()
     rows = list(lines)
@@ -94,14 +191,14 @@ def read_entries(
         best = best_mean(METRIC[metric], zip(rows, ours, strict=True))
         columns.append(
             [
-                Entry(mine, paper, mine is not None and line.in_contest and mine.mean == best)
+                TableEntry(mine, paper, mine is not None and line.in_contest and mine.mean == best)
                 for line, mine, paper in zip(rows, ours, theirs, strict=True)
             ]
         )
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def best_mean(metric: Metric, rows: Iterable[tuple[Line, Summary | None]]) -> float | None:
+def best_mean(metric: Metric, rows: Iterable[tuple[Line, SeedSummary | None]]) -> float | None:
     """Return the best mean of the rows that are in the contest."""
     means = [figure.mean for line, figure in rows if figure is not None and line.in_contest]
     return max(means, key=lambda mean: merit(metric, mean), default=None)
@@ -116,7 +213,7 @@ def named(metric: Metric) -> str:
     return f"{metric.title} ({DIRECTION[metric.better]})"
 
 
-def _grouped(heads: list[str], lines: dict[Line, str], entries: list[list[Entry]]) -> str:
+def _grouped(heads: list[str], lines: dict[Line, str], entries: list[list[TableEntry]]) -> str:
     """Return a table in which each group of rows is announced."""
     rows, last = [], ""
     for (line, group), row in zip(lines.items(), entries, strict=True):
@@ -128,7 +225,7 @@ def _grouped(heads: list[str], lines: dict[Line, str], entries: list[list[Entry]
 
 
 def _headline_rows(
-    lines: dict[Line, str], entries: list[list[Entry]], data: str
+    lines: dict[Line, str], entries: list[list[TableEntry]], data: str
 ) -> Iterable[list[str]]:
     """Yield every row, and below it what the paper and the authors' program say of it."""
     last = ""
@@ -136,7 +233,10 @@ def _headline_rows(
         if group != last:
             yield [f"*{group}*", *[""] * len(row)]
             last = group
-        yield [line.title, *(entry_text(Entry(entry.ours, None, entry.best), 3) for entry in row)]
+        yield [
+            line.title,
+            *(entry_text(TableEntry(entry.ours, None, entry.best), 3) for entry in row),
+        ]
         for source in line.beside:
             yield from _theirs(line, data, source)
 
@@ -156,5 +256,27 @@ def _arrow(metric: Metric) -> str:
     return {"smaller": " ↓", "larger": " ↑", "one": ""}[metric.better]
 
 
-def _ours(tables: Iterable[list[list[Entry]]]) -> Iterable[Summary | None]:
+def _ours(tables: Iterable[list[list[TableEntry]]]) -> Iterable[SeedSummary | None]:
     return (entry.ours for entries in tables for row in entries for entry in row)
+
+
+def table4(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> str:
+    """Return one table per data set at epsilon 1: metrics in rows, methods in columns."""
+    book = Book(results)
+    parts = []
+    for dataset in datasets:
+        figures = {
+            key: [row[0] for row in read_entries(book, ABLATIONS, key, dataset.name, epsilon=[1.0])]
+            for key in HEADLINE
+        }
+        rows = [
+            [named(METRIC[key]), *(entry_text(entry, 3) for entry in row)]
+            for key, row in figures.items()
+        ]
+        spread = spread_text(entry.ours for row in figures.values() for entry in row)
+        parts += [
+            heading(dataset),
+            "ε = 1. " + CAPTION.format(spread=spread).replace("a column", "a row"),
+            table(["metric", *(line.title for line in ABLATIONS)], rows),
+        ]
+    return "\n\n".join(parts) + "\n"

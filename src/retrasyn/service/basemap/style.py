@@ -10,10 +10,33 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+from retrasyn.bounded_json import parse_json
 from retrasyn.errors import InputError
-from retrasyn.service.basemap.documents import read_document
 from retrasyn.service.basemap.tiles import Tiles
-from retrasyn.service.map_settings import origin_of
+from retrasyn.service.settings import origin_of
+
+MOST = 64 << 20
+"""Bytes of a file that goes to every page."""
+
+
+def read_document(name: str, path: Path) -> dict[str, Any]:
+    """Read the JSON object behind a setting."""
+    try:
+        if path.stat().st_size > MOST:
+            raise InputError(f"{name} {path} is larger than {MOST >> 20} MiB; simplify it")
+        found = parse_json(path.read_bytes(), parse_constant=_refuse)
+    except OSError as error:
+        raise InputError(f"{name} {path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"{name} {path} is not JSON: {str(error)[:100]}") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{name} {path} must hold a JSON object")
+    return found
+
+
+def _refuse(word: str) -> float:
+    raise ValueError(f"{word} is no number")
+
 
 Theme = Literal["light", "dark"]
 TILES = "/v1/map/tiles/{z}/{x}/{y}"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from retrasyn.errors import InputError, MissingExtra
-from retrasyn.service.viewing.recent import Recent
+from retrasyn.service.viewing.view import Recent
 
 try:
     from pmtiles.reader import Reader

@@ -1,6 +1,27 @@
 """Where the service keeps devices, rounds and reports: one file, or a PostgreSQL database."""
 
-from retrasyn.service.store.base import DeviceRow, FoldedRow, RoundRow, Store
-from retrasyn.service.store.opening import open_store
+from __future__ import annotations
 
-__all__ = ["DeviceRow", "FoldedRow", "RoundRow", "Store", "open_store"]
+from pathlib import Path
+
+from retrasyn.service.store.base import CampaignStore, Connection, DeviceRow, FoldedRow, RoundRow
+from retrasyn.service.store.postgres import PostgresConnection
+from retrasyn.service.store.sql import SQLStore
+from retrasyn.service.store.sqlite import SQLiteConnection
+
+
+def open_store(place: str | Path) -> CampaignStore:
+    """Open a store, make it if it is new, and bring it to this version's tables."""
+    engine: Connection
+    if str(place).startswith(("postgresql://", "postgres://")):
+        engine = PostgresConnection(str(place))
+    else:
+        engine = SQLiteConnection(Path(place))
+    try:
+        return SQLStore(engine)
+    except BaseException:
+        engine.close()
+        raise
+
+
+__all__ = ["CampaignStore", "DeviceRow", "FoldedRow", "RoundRow", "open_store"]

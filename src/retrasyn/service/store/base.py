@@ -7,8 +7,9 @@ call was carried out is then unknown, and asking again is safe.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class FoldedRow:
     digest: bytes  # SHA-256 of the sums
 
 
-class Store(Protocol):
+class CampaignStore(Protocol):
     """Devices and tokens, small values, and the rounds of one campaign at a time."""
 
     def close(self) -> None:
@@ -126,4 +127,37 @@ class Store(Protocol):
 
     def marks(self, first: int = 0) -> Iterator[tuple[int, bytes]]:
         """Return (t, marks) of the folded rounds from a timestamp on, ascending."""
+        ...  # pragma: no cover - a protocol has no body
+
+
+Row = tuple[Any, ...]
+
+
+class Connection(Protocol):
+    """One connection. Every fault is a `StoreError`; after one, the next call connects anew."""
+
+    @property
+    def place(self) -> str:
+        """What to call it in a message: no password in it."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
+    def bytes_type(self) -> str:
+        """The name of the column type for bytes."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Run one statement, with ? for each value; on its own it is one transaction."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Run what is within as one transaction, durable at the end."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def tidy(self, table: str) -> None:
+        """Let what was deleted from a table leave the disk."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def close(self) -> None:
+        """Let go of the file or the connection."""
         ...  # pragma: no cover - a protocol has no body

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from retrasyn.errors import MissingExtra, StoreError
-from retrasyn.service.store.engine import Row
+from retrasyn.service.store.base import Row
 
 if TYPE_CHECKING:
     import psycopg
@@ -25,7 +25,7 @@ _SETTINGS = {
 
 
 @dataclass(slots=True)
-class PostgresEngine:
+class PostgresConnection:
     """A connection by its address, made again whenever it was lost."""
 
     url: str = field(repr=False)  # may hold a password

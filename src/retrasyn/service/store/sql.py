@@ -1,14 +1,184 @@
-"""The store in SQL that SQLite and PostgreSQL both speak."""
+"""The store in SQL that SQLite and PostgreSQL both speak: its tables, and every call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from retrasyn.errors import StoreError
-from retrasyn.service.store.base import FoldedRow, RoundRow
-from retrasyn.service.store.engine import Row
-from retrasyn.service.store.enrolments import Enrolments
+from retrasyn.errors import StoreError, UnknownToken
+from retrasyn.service.store.base import Connection, DeviceRow, FoldedRow, RoundRow, Row
+
+if TYPE_CHECKING:
+    from retrasyn.service.store.base import Connection
+
+
+STEPS: tuple[str, ...] = (
+    """
+    CREATE TABLE small_values (name TEXT PRIMARY KEY, value BYTES NOT NULL);
+    CREATE TABLE tokens (hash BYTES PRIMARY KEY);
+    CREATE TABLE next_key (id INTEGER PRIMARY KEY CHECK (id = 1), value BIGINT NOT NULL);
+    INSERT INTO next_key (id, value) VALUES (1, 0);
+    CREATE TABLE devices (
+        key BIGINT PRIMARY KEY, device BYTES NOT NULL UNIQUE, secret BYTES NOT NULL);
+    CREATE TABLE campaigns (number BIGINT PRIMARY KEY, id BYTES NOT NULL UNIQUE);
+    CREATE TABLE rounds (
+        campaign BIGINT NOT NULL, t BIGINT NOT NULL, epsilon BIGINT NOT NULL, portion TEXT NOT NULL,
+        ends BIGINT NOT NULL, envelope BYTES NOT NULL, drawn BYTES, PRIMARY KEY (campaign, t));
+    CREATE TABLE frames (
+        campaign BIGINT NOT NULL, t BIGINT NOT NULL, number BIGINT NOT NULL, body BYTES NOT NULL,
+        PRIMARY KEY (campaign, t, number));
+    CREATE TABLE folded (
+        campaign BIGINT NOT NULL, t BIGINT NOT NULL, body BYTES NOT NULL, digest BYTES NOT NULL,
+        PRIMARY KEY (campaign, t));
+    CREATE TABLE marks (
+        campaign BIGINT NOT NULL, t BIGINT NOT NULL, body BYTES NOT NULL,
+        PRIMARY KEY (campaign, t));
+    """,
+)
+
+
+def migrate(engine: Connection) -> None:
+    """Bring the tables to this version, one step in one transaction each."""
+    engine.execute("CREATE TABLE IF NOT EXISTS version (number INTEGER NOT NULL)")
+    rows = engine.execute("SELECT number FROM version")
+    found = int(rows[0][0]) if rows else 0
+    if found > len(STEPS):
+        raise StoreError(
+            f"{engine.place} has tables of version {found}, and this RetraSyn knows version "
+            f"{len(STEPS)}; use the newer RetraSyn that wrote them, or restore a back-up"
+        )
+    for number, step in enumerate(STEPS[found:], start=found + 1):
+        with engine.transaction():
+            for statement in filter(str.strip, step.split(";")):
+                engine.execute(statement.replace("BYTES", engine.bytes_type))
+            engine.execute("DELETE FROM version")
+            engine.execute("INSERT INTO version (number) VALUES (?)", (number,))
+
+
+PAGE = 1000
+"""Rows that one statement reads or writes."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Tables:
+    """The tables of this version; see `base.Store` for what each call promises."""
+
+    engine: Connection
+
+    def __post_init__(self) -> None:
+        migrate(self.engine)
+
+    def close(self) -> None:
+        """Let go of the file or the connection."""
+        self.engine.close()
+
+    def probe(self, size: int = 0) -> None:
+        """Write something durably, and let it go."""
+        self.put("probe", bytes(size))
+        self.put("probe", b"")
+
+    def get(self, name: str) -> bytes | None:
+        """Return a small value."""
+        rows = self.engine.execute("SELECT value FROM small_values WHERE name = ?", (name,))
+        return bytes(rows[0][0]) if rows else None
+
+    def put(self, name: str, value: bytes) -> None:
+        """Keep a small value."""
+        self.engine.execute(
+            "INSERT INTO small_values (name, value) VALUES (?, ?) "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            (name, value),
+        )
+
+    def tidy(self, table: str) -> None:
+        """Let what was deleted leave the disk; it is deleted even if this must wait."""
+        try:
+            self.engine.tidy(table)
+        except StoreError as fault:
+            _log.warning("tidying failed table=%s fault=%s", table, fault)
+
+    def insert(self, table: str, columns: str, rows: Sequence[Row], *, ending: str = "") -> None:
+        """Insert rows, many in one statement; a few are one transaction by themselves."""
+        row_places = f"({', '.join('?' * (columns.count(',') + 1))})"
+        for first in range(0, len(rows), PAGE):
+            some = rows[first : first + PAGE]
+            places = ", ".join([row_places] * len(some))
+            self.engine.execute(
+                f"INSERT INTO {table} ({columns}) VALUES {places} {ending}",  # noqa: S608 - our own names
+                [value for row in some for value in row],
+            )
+
+
+@dataclass(slots=True)
+class Enrolments(Tables):
+    """Who may report; see `base.Store` for what each call promises."""
+
+    def devices(self) -> Iterator[DeviceRow]:
+        """Return all enrolled devices."""
+        after = -1
+        while rows := self.engine.execute(
+            f"SELECT key, device, secret FROM devices WHERE key > ? ORDER BY key LIMIT {PAGE}",  # noqa: S608 - a constant
+            (after,),
+        ):
+            for key, device, secret in rows:
+                yield DeviceRow(key, bytes(device), bytes(secret))
+            after = rows[-1][0]
+
+    def n_ever_enrolled(self) -> int:
+        """Return how many devices ever enrolled."""
+        return int(self.engine.execute("SELECT value FROM next_key")[0][0])
+
+    def add_tokens(self, hashes: Iterable[bytes]) -> None:
+        """Keep the hashes of tokens."""
+        with self.engine.transaction():
+            rows = [(hashed,) for hashed in hashes]
+            self.insert("tokens", "hash", rows, ending="ON CONFLICT (hash) DO NOTHING")
+
+    def n_tokens(self) -> int:
+        """Return how many tokens are left."""
+        return int(self.engine.execute("SELECT COUNT(*) FROM tokens")[0][0])
+
+    def enrol(
+        self, hashes: Sequence[bytes], devices: Sequence[tuple[bytes, bytes]]
+    ) -> Sequence[int]:
+        """Use up one token for each device."""
+        if len(hashes) != len(devices):
+            raise ValueError(f"{len(hashes)} tokens do not enrol {len(devices)} devices")
+        with self.engine.transaction():
+            first = self._take_keys(len(devices))
+            if self._take_tokens(hashes) < len(hashes):
+                raise UnknownToken(
+                    "an enrolment token is unknown or was used before; ask for a new one"
+                )
+            rows = [(key, *row) for key, row in enumerate(devices, start=first)]
+            self.insert("devices", "key, device, secret", rows)
+        return range(first, first + len(devices))
+
+    def remove_device(self, device: bytes) -> bool:
+        """Delete a device's row."""
+        statement = "DELETE FROM devices WHERE device = ? RETURNING key"
+        removed = bool(self.engine.execute(statement, (device,)))
+        if removed:
+            self.tidy("devices")
+        return removed
+
+    def _take_keys(self, n: int) -> int:
+        """Return the first of n keys that nobody had or will have."""
+        statement = "UPDATE next_key SET value = value + ? RETURNING value"
+        return int(self.engine.execute(statement, (n,))[0][0]) - n
+
+    def _take_tokens(self, hashes: Sequence[bytes]) -> int:
+        """Delete tokens and return how many there were."""
+        n = 0
+        for first in range(0, len(hashes), PAGE):
+            some = hashes[first : first + PAGE]
+            places = ", ".join("?" * len(some))
+            statement = f"DELETE FROM tokens WHERE hash IN ({places}) RETURNING hash"  # noqa: S608 - question marks
+            n += len(self.engine.execute(statement, some))
+        return n
 
 
 @dataclass(slots=True)

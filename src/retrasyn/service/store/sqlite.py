@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from retrasyn.errors import StoreError
-from retrasyn.looking import is_there
-from retrasyn.service.store.engine import Row
+from retrasyn.files import is_there
+from retrasyn.service.store.base import Row
 
 _PRAGMAS = (
     "PRAGMA journal_mode = WAL",
@@ -25,7 +25,7 @@ _WAIT = 5.0  # seconds for a back-up or a curious reader to let go
 
 
 @dataclass(slots=True)
-class SQLiteEngine:
+class SQLiteConnection:
     """A connection to a file; threads may take turns."""
 
     path: Path

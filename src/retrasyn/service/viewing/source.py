@@ -22,7 +22,7 @@ Summary = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Points:
+class TimestampPoints:
     """The points of one timestamp, by ascending id of their stream."""
 
     ids: npt.NDArray[np.int64]  # [n_points], ascending, none twice
@@ -35,7 +35,7 @@ class Points:
         return self.ids.nbytes + self.x.nbytes + self.y.nbytes
 
 
-class Source(ABC):
+class ReleaseSource(ABC):
     """Timestamps, each with its points and a summary. Asked from several threads at once."""
 
     __slots__ = ()
@@ -52,7 +52,7 @@ class Source(ABC):
         """Return what timestamp t holds, with points per cell; None if it is not there."""
 
     @abstractmethod
-    def points_at(self, t: int) -> Points | None:
+    def points_at(self, t: int) -> TimestampPoints | None:
         """Return the points of timestamp t; None if it is not there."""
 
     @abstractmethod

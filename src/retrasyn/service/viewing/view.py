@@ -1,26 +1,93 @@
-"""A source with a memory: points, flows and frames that were needed lately are still there."""
+"""A source with a memory: frames, counts and histories that were needed lately are still there."""
 
 from __future__ import annotations
 
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
-from retrasyn.service.viewing.flows import Flows, Placed, count_flows
-from retrasyn.service.viewing.frames import encode_frame
-from retrasyn.service.viewing.recent import Recent
-from retrasyn.service.viewing.source import Source
+import numpy as np
+
+from retrasyn.metrics.divergence import jsd
+from retrasyn.service.viewing.frames import (
+    N_DIRECTIONS,
+    STAYING,
+    Flows,
+    Placed,
+    count_flows,
+    encode_frame,
+    neighbour,
+)
+from retrasyn.service.viewing.source import ReleaseSource
+from retrasyn.space import Box
+
+Value = TypeVar("Value")
+
+
+@dataclass(slots=True)
+class Recent(Generic[Value]):
+    """Remembers values until there is no room; the one used longest ago goes first.
+
+    >>> texts = Recent[bytes](5, size=len)
+    >>> [len(texts.get(n, lambda n=n: bytes(n))) for n in (2, 3, 2, 1)]
+    [2, 3, 2, 1]
+    >>> sorted(texts.keys())
+    [1, 2]
+    """
+
+    most: int  # bytes
+    size: Callable[[Value], int]
+    _known: OrderedDict[Hashable, Value] = field(default_factory=OrderedDict)
+    _used: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, key: Hashable, make: Callable[[], Value | None]) -> Value | None:
+        """Return the value of a key, made if need be; None is not remembered.
+
+        Two threads may make the same value at once: that costs time, while waiting would let one
+        slow reader stop the others.
+        """
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+                return self._known[key]
+        made = make()
+        if made is not None:
+            self._keep(key, made)
+        return made
+
+    def keys(self) -> list[Hashable]:
+        """Return what is remembered, the oldest first."""
+        with self._lock:
+            return list(self._known)
+
+    def _keep(self, key: Hashable, value: Value) -> None:
+        size = self.size(value)
+        with self._lock:
+            if key in self._known or size > self.most:
+                return
+            self._known[key] = value
+            self._used += size
+            while self._used > self.most:
+                _, dropped = self._known.popitem(last=False)
+                self._used -= self.size(dropped)
+
 
 _MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class CachedSource:
     """Frames and flows of a source, asked from several threads at once.
 
     A map that plays asks for one timestamp after the other, and the flows of each need the points
     of two: with the latest points at hand every file is read once.
     """
 
-    source: Source
+    source: ReleaseSource
     _placed: Recent[Placed] = field(default_factory=lambda: Recent(16 * _MIB, lambda p: p.n_bytes))
     _flows: Recent[Flows] = field(default_factory=lambda: Recent(32 * _MIB, lambda f: f.nbytes))
     _frames: Recent[bytes] = field(default_factory=lambda: Recent(32 * _MIB, len))
@@ -52,3 +119,102 @@ class View:
     def _place(self, t: int) -> Placed | None:
         points = self.source.points_at(t)
         return None if points is None else Placed.on(self.source.grid, points)
+
+
+def box_counts(
+    source: ReleaseSource, box: Box, timestamps: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Count points in a box, edges included; return the timestamps that are there, and counts."""
+    there, n = [], []
+    for t in timestamps:
+        places = source.places_at(t)
+        if places is None:
+            continue
+        x, y = places
+        inside = (x >= box.x0) & (x <= box.x1) & (y >= box.y0) & (y <= box.y1)  # [n_points]
+        there.append(t)
+        n.append(int(np.count_nonzero(inside)))
+    return there, n
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellCounts:
+    """Points of a cell, and moves over its edges; None where the timestamp before is not there."""
+
+    cell: int
+    t: list[int]
+    n: list[int]
+    inflow: list[int | None]  # from other cells
+    outflow: list[int | None]  # to other cells
+    destinations: list[tuple[int, int]]  # cell and moves, most first
+    origins: list[tuple[int, int]]
+
+
+def cell_history(view: CachedSource, cell: int, timestamps: Sequence[int]) -> CellCounts:
+    """Follow a cell through timestamps."""
+    side = view.source.grid.side
+    around = [d for d in range(N_DIRECTIONS) if d != STAYING]
+    targets = {d: found for d in around if (found := neighbour(cell, d, side)) is not None}
+    leaving = dict.fromkeys(targets.values(), 0)  # by the cell that is moved to
+    coming = dict.fromkeys(targets.values(), 0)
+    there, n, inflow, outflow = [], [], [], []
+    for t in timestamps:
+        summary = view.source.summary(t)
+        if summary is None:
+            continue
+        there.append(t)
+        n.append(int(summary["cells"][cell]))
+        flows = view.flows(t)
+        inflow.append(None if flows is None else _add(coming, _into(flows, targets)))
+        outflow.append(None if flows is None else _add(leaving, _out_of(flows, cell, targets)))
+    return CellCounts(
+        cell=cell,
+        t=there,
+        n=n,
+        inflow=inflow,
+        outflow=outflow,
+        destinations=_most_first(leaving),
+        origins=_most_first(coming),
+    )
+
+
+def _out_of(flows: Flows, cell: int, targets: dict[int, int]) -> Iterable[tuple[int, int]]:
+    """Go through the moves out of a cell."""
+    return ((target, int(flows[cell, d])) for d, target in targets.items())
+
+
+def _into(flows: Flows, targets: dict[int, int]) -> Iterable[tuple[int, int]]:
+    """Go through the moves into a cell: they come from where others go to.
+
+    Directions opposite each other add up to 8.
+    """
+    last = N_DIRECTIONS - 1
+    return ((origin, int(flows[origin, last - d])) for d, origin in targets.items())
+
+
+def _add(sums: dict[int, int], moves: Iterable[tuple[int, int]]) -> int:
+    """Add moves by cell to sums; return how many there are."""
+    total = 0
+    for cell, n in moves:
+        sums[cell] += n
+        total += n
+    return total
+
+
+def _most_first(sums: dict[int, int]) -> list[tuple[int, int]]:
+    found = [(cell, n) for cell, n in sums.items() if n]
+    return sorted(found, key=lambda one: (-one[1], one[0]))
+
+
+def density_errors(
+    real: ReleaseSource, synthetic: ReleaseSource, timestamps: Sequence[int]
+) -> list[float | None]:
+    """Return the divergence of points per cell at each timestamp; None where nobody is."""
+    found = [jsd(_cells(real, t), _cells(synthetic, t)) for t in timestamps]
+    return [None if math.isnan(error) else error for error in found]
+
+
+def _cells(source: ReleaseSource, t: int) -> list[int]:
+    """Return the points per cell; none where the timestamp is not there."""
+    summary = source.summary(t)
+    return [0] * source.grid.n_cells if summary is None else list(summary["cells"])

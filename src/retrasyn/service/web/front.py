@@ -1,16 +1,16 @@
-"""The front of every web application here: limits around everything, routes behind them.
-
-A campaign and a recording are shown by the same front; a campaign adds the short way for reports.
-"""
+"""The front of every web application here: limits around everything, routes behind them."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import traceback
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from time import perf_counter
-from typing import Any
+from dataclasses import dataclass, field
+from ipaddress import IPv6Address, ip_address
+from time import monotonic, perf_counter
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -18,14 +18,141 @@ from starlette.exceptions import HTTPException
 
 from retrasyn.errors import Busy, StoreError
 from retrasyn.service.settings import LimitSettings
-from retrasyn.service.web.bodies import read_body
-from retrasyn.service.web.bridge import Bridge, scope_of
-from retrasyn.service.web.counts import Counts
-from retrasyn.service.web.deadlines import Deadlines
+from retrasyn.service.web.metrics import RequestCounts
 from retrasyn.service.web.openapi import Paths, document
-from retrasyn.service.web.problems import Problem
-from retrasyn.service.web.rates import Rates
-from retrasyn.service.web.replies import Protocol, Reply, Scope
+from retrasyn.service.web.responses import Problem, Protocol, Reply, Scope
+from retrasyn.service.web.server import Bridge, scope_of
+
+MAX_ADDRESSES = 65_536
+_IPV6_HOST_BITS = 64
+
+
+@dataclass(slots=True)
+class Rates:
+    """Lets every address make `rate` requests per second, and `burst` at once.
+
+    >>> now = [0.0]
+    >>> rates = Rates(rate=1, burst=2, clock=lambda: now[0])
+    >>> [rates.wait("192.0.2.1") for _ in range(3)]
+    [0.0, 0.0, 1.0]
+    >>> now[0] += 1
+    >>> rates.wait("192.0.2.1")
+    0.0
+    """
+
+    rate: float  # 0: no limit
+    burst: float
+    clock: Callable[[], float] = monotonic
+    _known: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+
+    def wait(self, address: str, cost: float = 1.0) -> float:
+        """Take tokens and return 0, or return the seconds until there are enough.
+
+        A request that costs more than the burst needs a full bucket, so that it can be made at all.
+        """
+        if self.rate <= 0:
+            return 0.0
+        cost, now, name = min(cost, self.burst), self.clock(), bucket_of(address)
+        tokens, seen = self._known.pop(name, (self.burst, now))
+        tokens = min(self.burst, tokens + (now - seen) * self.rate)
+        short = cost - tokens
+        self._known[name] = (tokens if short > 0 else tokens - cost, now)
+        if len(self._known) > MAX_ADDRESSES:
+            self._known.popitem(last=False)  # seen longest ago, so its bucket is the fullest
+        return max(0.0, short / self.rate)
+
+
+def bucket_of(address: str) -> str:
+    """Return what an address is counted under: IPv6 networks of 64 bits have one bucket.
+
+    >>> bucket_of("192.0.2.1"), bucket_of("2001:db8::1:2:3"), bucket_of("")
+    ('192.0.2.1', '2001:db8::', '')
+    """
+    if ":" not in address:
+        return address
+    try:
+        found = ip_address(address.strip("[]").partition("%")[0])
+    except ValueError:
+        return address
+    if not isinstance(found, IPv6Address) or found.ipv4_mapped is not None:
+        return address
+    return str(IPv6Address(int(found) >> _IPV6_HOST_BITS << _IPV6_HOST_BITS))
+
+
+SWEEP = 0.25  # seconds from one look at the table to the next
+_Value = TypeVar("_Value")
+
+
+@dataclass(slots=True)
+class Deadlines:
+    """Raises TimeoutError where something takes longer than `seconds`, or up to a sweep more."""
+
+    seconds: float
+    _running: dict[asyncio.Task[Any], float] = field(default_factory=dict)  # by deadline
+    _over: set[asyncio.Task[Any]] = field(default_factory=set)
+    _sweeper: asyncio.TimerHandle | None = None
+
+    async def wait(self, something: Awaitable[_Value]) -> _Value:
+        """Wait for something within the deadline."""
+        task = asyncio.current_task()
+        if task is None:  # pragma: no cover - only tasks take requests
+            raise RuntimeError("a deadline needs a task")
+        self._running[task] = monotonic() + self.seconds
+        if self._sweeper is None:
+            self._sweeper = task.get_loop().call_later(SWEEP, self._sweep)
+        try:
+            return await something
+        except asyncio.CancelledError:
+            if task in self._over and task.uncancel() == 0:
+                raise TimeoutError from None
+            raise
+        finally:
+            self._running.pop(task, None)
+            self._over.discard(task)
+
+    def _sweep(self) -> None:
+        """Cancel what is over: those in front, since the table is in the order of deadlines."""
+        now, over = monotonic(), []
+        for task, deadline in self._running.items():
+            if deadline > now:
+                break
+            over.append(task)
+        for task in over:
+            del self._running[task]
+            self._over.add(task)
+            task.cancel()
+        again = asyncio.get_running_loop().call_later(SWEEP, self._sweep) if self._running else None
+        self._sweeper = again
+
+
+async def read_body(scope: Scope, protocol: Protocol, *, limit: int, deadline: Deadlines) -> bytes:
+    """Return the whole body of a request."""
+    headers = scope.headers
+    said = headers.get("content-length")
+    if said is None and headers.get("transfer-encoding") is None:
+        return b""
+    if said is not None and (not said.isdecimal() or int(said) > limit):
+        raise Problem(413)
+    try:
+        # The server holds a body to the length it says; one that says none is counted here.
+        body: bytes = await deadline.wait(protocol() if said else _pieces(protocol, limit))
+    except TimeoutError:
+        raise Problem(408) from None
+    except (OSError, RuntimeError):  # what granian raises when a body ends before its end
+        raise Problem(400) from None
+    return body
+
+
+async def _pieces(protocol: Protocol, limit: int) -> bytes:
+    parts: list[bytes] = []
+    room = limit
+    async for part in protocol:
+        room -= len(part)
+        if room < 0:
+            raise Problem(413)
+        parts.append(bytes(part))
+    return b"".join(parts)
+
 
 log = logging.getLogger(__name__)
 Short = Callable[[Scope, Protocol], Awaitable[Reply]]
@@ -36,7 +163,7 @@ class Front:
     """An RSGI application; those who build on it set `short` and call `mount`."""
 
     def __init__(self, limits: LimitSettings) -> None:
-        self.counts, self.stopping = Counts(), asyncio.Event()
+        self.counts, self.stopping = RequestCounts(), asyncio.Event()
         self.deadline = Deadlines(limits.body_seconds)
         self.short: dict[str, Short] = {}
         self._max_body = limits.max_body

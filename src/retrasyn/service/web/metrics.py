@@ -1,17 +1,45 @@
-"""Metrics for Prometheus, in a registry of their own; `docs/operations.md` explains each."""
+"""Metrics for Prometheus, and whether the service lives and is ready."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
+from fastapi import APIRouter, Response
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
+
+from retrasyn.service.web.models import Health, answers, problems
+from retrasyn.service.web.responses import Problem
+from retrasyn.wire.frames import STATUSES
 
 if TYPE_CHECKING:
     from retrasyn.service.service import Service
-    from retrasyn.service.web.counts import Counts
+
+
+@dataclass(slots=True)
+class RequestCounts:
+    """Numbers since the start."""
+
+    requests: Counter[tuple[str, int]] = field(default_factory=Counter)  # by route and status
+    frames: Counter[str] = field(default_factory=Counter)  # by status
+    n_feeds: int = 0  # open at the moment
+
+    def count_frame(self, status: str) -> None:
+        """Count what became of one frame."""
+        self.frames[status] += 1
+
+    def count_frames(self, statuses: bytes) -> None:
+        """Count what became of the frames of a batch."""
+        for code, status in enumerate(STATUSES):
+            n = statuses.count(code)
+            if n:
+                self.frames[status] += n
+
 
 _BOUNDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 
@@ -48,7 +76,7 @@ HOLDING = {
 class Metrics(Collector):
     """Reads the numbers when it is asked for them."""
 
-    def __init__(self, service: Service, counts: Counts) -> None:
+    def __init__(self, service: Service, counts: RequestCounts) -> None:
         self._service, self._counts = service, counts
         self._registry = CollectorRegistry(auto_describe=False)
         self.ack_seconds = Histogram(
@@ -106,3 +134,40 @@ class Metrics(Collector):
         }
         for name, says in HOLDING.items():
             yield GaugeMetricFamily(f"retrasyn_{name}", says, float(values[name]))
+
+
+_METRICS: dict[str, Any] = {
+    "description": "Metrics in Prometheus' text format; docs/operations.md explains each.",
+    "content": {"text/plain": {"schema": {"type": "string"}}},
+}
+
+
+def alive() -> APIRouter:
+    """Return the one route that needs no service."""
+    router = APIRouter(tags=["operation"])
+
+    @router.get("/healthz", responses=problems())
+    async def healthz() -> Health:
+        """Tell that the process answers."""
+        return Health(status="ok")
+
+    return router
+
+
+def routes(service: Service, metrics: Metrics) -> APIRouter:
+    """Return the routes."""
+    router = alive()
+
+    @router.get("/readyz", responses=problems(503))
+    async def readyz() -> Health:
+        """Tell whether reports are taken and rounds go on."""
+        if reason := service.reason:
+            raise Problem(503, f"{reason[0].upper()}{reason[1:]}.", retry_after=5)
+        return Health(status="ok")
+
+    @router.get("/metrics", response_class=Response, responses=answers(_METRICS))
+    async def show_metrics() -> Response:
+        """Return all metrics."""
+        return Response(metrics.text(), headers={"content-type": CONTENT_TYPE_LATEST})
+
+    return router

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
+from retrasyn.service.settings import Coordinates
+from retrasyn.service.viewing import view
+from retrasyn.service.web.responses import BINARY, CONTENT_TYPE, JSON, SENTENCES
 from retrasyn.wire.batches import MAX_FRAMES
 
 Hex = Annotated[str, Field(pattern=r"^[0-9a-f]*$")]
@@ -17,7 +21,7 @@ class Exact(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Status(Exact):
+class CampaignStatus(Exact):
     """How a campaign is doing, for everybody."""
 
     campaign: str = Field(description="Name of the campaign.")
@@ -42,7 +46,7 @@ class Status(Exact):
     reason: str = Field(description="Why not; empty if they are.")
 
 
-class Summary(Exact):
+class ReleaseSummary(Exact):
     """What was released at one timestamp, in numbers."""
 
     t: int = Field(description="The timestamp.")
@@ -54,7 +58,7 @@ class Summary(Exact):
     epsilon: float = Field(description="What each reporter spent.")
 
 
-class Release(Summary):
+class ReleaseDetail(ReleaseSummary):
     """What was released at one timestamp, with the points of each cell."""
 
     cells: list[int] = Field(description="Points in each cell, row by row.")
@@ -63,7 +67,7 @@ class Release(Summary):
 class ReleaseList(Exact):
     """Releases by ascending timestamp."""
 
-    releases: list[Summary]
+    releases: list[ReleaseSummary]
 
 
 class EnrolmentRequest(Exact):
@@ -99,7 +103,7 @@ class Tokens(Exact):
     tokens: list[str]
 
 
-class OperatorStatus(Status):
+class OperatorStatus(CampaignStatus):
     """How the service is doing, for its operator."""
 
     n_enrolled: int = Field(description="Devices enrolled now.")
@@ -114,3 +118,148 @@ class Health(Exact):
     """A sign of life."""
 
     status: Literal["ok"]
+
+
+Mode = Literal["campaign", "recording", "simulation"]
+
+
+class MapDescription(Exact):
+    """What a page has to know before it draws."""
+
+    mode: Mode = Field(
+        description="simulation: the real data is shown as well; recording: nobody reports to it."
+    )
+    unfolds: bool = Field(description="Whether more releases may come.")
+    coordinates: Coordinates = Field(description="What the box is measured in.")
+    style: str | None = Field(description="Address of the base map's style; null: there is none.")
+    roads: bool = Field(description="Whether /v1/map/roads has any.")
+    attribution: str = Field(description="Whom to thank for the base map, in plain text.")
+    travellers: int = Field(description="Streams that a frame shows moving, about.")
+
+
+class Neighbour(Exact):
+    """A cell next to another, and the moves between them."""
+
+    cell: int
+    n: int
+
+
+class CellHistory(Exact):
+    """What happened in a cell. Moves are null where the timestamp before is not there."""
+
+    cell: int
+    t: list[int] = Field(description="Timestamps, ascending.")
+    n: list[int] = Field(description="Points at each.")
+    inflow: list[int | None] = Field(description="Moves into the cell from another.")
+    outflow: list[int | None] = Field(description="Moves from the cell to another.")
+    destinations: list[Neighbour] = Field(
+        max_length=8, description="Where moves led to, summed over the range, most first."
+    )
+    origins: list[Neighbour] = Field(max_length=8, description="Where moves came from.")
+
+    @classmethod
+    def of(cls, history: view.CellCounts) -> CellHistory:
+        """Describe a history."""
+        return cls(
+            cell=history.cell,
+            t=history.t,
+            n=history.n,
+            inflow=history.inflow,
+            outflow=history.outflow,
+            destinations=[Neighbour(cell=cell, n=n) for cell, n in history.destinations],
+            origins=[Neighbour(cell=cell, n=n) for cell, n in history.origins],
+        )
+
+
+class BoxCounts(Exact):
+    """How many points lay in a box."""
+
+    box: list[float] = Field(min_length=4, max_length=4, description="x0, y0, x1, y1.")
+    t: list[int] = Field(description="Timestamps, ascending.")
+    n: list[int] = Field(description="Points at each.")
+
+
+class DensityErrors(Exact):
+    """How far the synthetic density is from the real one."""
+
+    t: list[int] = Field(description="Timestamps, ascending.")
+    density_error: list[float | None] = Field(
+        description="Jensen-Shannon divergence in nats; null where nobody is."
+    )
+
+
+MAX_T = (1 << 32) - 1
+Timestamp = Annotated[int, Path(ge=0, le=MAX_T, description="The timestamp.")]
+DEVICE = r"^[0-9a-f]{32}$"
+Device = Annotated[str, Path(pattern=DEVICE, description="A device id, 32 hexadecimal digits.")]
+_WAITS = {429, 503}
+EVERYWHERE = (400, 408, 413, 429)
+"""Refusals that any address may give: what cannot be read, is too slow, too long or too much."""
+
+
+class ProblemDetails(BaseModel):
+    """A refusal: one sentence, and nothing of what was sent."""
+
+    model_config = ConfigDict(extra="forbid")
+    type: str = Field(description="Always about:blank.")
+    title: str = Field(description="The name of the status.")
+    status: int = Field(description="The HTTP status once more.")
+    detail: str = Field(description="What is wrong and what to do about it.")
+
+
+Responses = dict[int | str, dict[str, Any]]
+
+
+def answers(ok: dict[str, Any], *statuses: int, status: int = 200) -> Responses:
+    """Describe the answer when all is well, and refusals."""
+    return {status: ok, **problems(*statuses)}
+
+
+def problems(*statuses: int) -> Responses:
+    """Describe refusals, those that may be given everywhere included."""
+    found: Responses = {}
+    for status in sorted({*statuses, *EVERYWHERE}):
+        answer: dict[str, Any] = {
+            "description": SENTENCES[status],
+            "content": {CONTENT_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
+        }
+        if status in _WAITS:
+            answer["headers"] = {"Retry-After": RETRY_AFTER}
+        found[status] = answer
+    return found
+
+
+RETRY_AFTER = {
+    "description": "Seconds to wait.",
+    "schema": {"type": "integer", "minimum": 1},
+}
+
+
+def bytes_of(description: str, *, example: str | None = None) -> dict[str, Any]:
+    """Describe an answer or body that is bytes."""
+    schema: dict[str, Any] = {"type": "string", "format": "binary"}
+    content: dict[str, Any] = {"schema": schema}
+    if example is not None:
+        content["example"] = example
+    return {"description": description, "content": {BINARY: content}}
+
+
+ENVELOPE = {
+    "type": "object",
+    "required": ["body", "signature"],
+    "additionalProperties": False,
+    "properties": {
+        "body": {"type": "object", "description": "What is signed, in canonical JSON."},
+        "signature": {
+            "type": "string",
+            "pattern": "^[0-9a-f]{128}$",
+            "description": "Ed25519, in hexadecimal.",
+        },
+    },
+}
+"""A sealed manifest or round."""
+
+
+def sealed(description: str) -> dict[str, Any]:
+    """Describe an answer that is a sealed text, byte for byte."""
+    return {"description": description, "content": {JSON: {"schema": ENVELOPE}}}

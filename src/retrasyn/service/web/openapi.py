@@ -8,8 +8,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from retrasyn._version import __version__
-from retrasyn.service.web.documented import RETRY_AFTER, ProblemDetails, bytes_of, problems
-from retrasyn.service.web.map_models import BoxCounts
+from retrasyn.service.web.models import RETRY_AFTER, BoxCounts, ProblemDetails, bytes_of, problems
 from retrasyn.wire.frames import STATUSES
 
 _ACKS = {

@@ -6,18 +6,58 @@ inline, and anything from elsewhere but what the operator's base map needs.
 
 from __future__ import annotations
 
+import importlib.resources
 from collections.abc import Awaitable, Callable
 from html import escape
 from importlib import resources
+from importlib.resources.abc import Traversable
 from string import Template
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
 from retrasyn.service.basemap.basemap import BaseMap
-from retrasyn.service.web.kept import Kept
-from retrasyn.service.web.replies import policy_with
-from retrasyn.service.web.viewer import INDEX, built_files
+from retrasyn.service.web.responses import CachedResponse, policy_with
+
+INDEX = "index.html"
+BUILT = importlib.resources.files("retrasyn.service.web") / "static" / "map"
+"""Where they are, if they were built."""
+_MEDIA = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".json": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain",
+    ".webmanifest": "application/manifest+json",
+    ".webp": "image/webp",
+    ".woff2": "font/woff2",
+}
+
+
+def built_files(headers: dict[str, str]) -> dict[str, CachedResponse]:
+    """Read the files of the page by name; there are none if it was not built."""
+    if not (BUILT / INDEX).is_file():
+        return {}
+    found = {}
+    for name, file in _walk(BUILT, ""):
+        media = _MEDIA.get(name[name.rfind(".") :])
+        if media is not None:  # what has no place on a page stays where it is
+            found[name] = CachedResponse.of(file.read_bytes(), media, headers)
+    return found
+
+
+def _walk(folder: Traversable, prefix: str) -> list[tuple[str, Traversable]]:
+    """Return all files of a folder with their names below it."""
+    found = []
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            found += _walk(entry, f"{prefix}{entry.name}/")
+        else:
+            found.append((prefix + entry.name, entry))
+    return found
+
 
 _ICON = {"icon.svg": "image/svg+xml"}
 _FILES = _ICON | {"status.css": "text/css", "status.js": "text/javascript"}
@@ -36,11 +76,11 @@ def routes(status: Callable[[], dict[str, Any]], base_map: BaseMap) -> APIRouter
     for name, kept in built.items():
         _add(router, f"/static/map/{name}", kept)
     for name, media in (_ICON if built else _FILES).items():
-        _add(router, f"/static/{name}", Kept.of(_text(name).encode(), media))
+        _add(router, f"/static/{name}", CachedResponse.of(_text(name).encode(), media))
     return router
 
 
-def _add(router: APIRouter, path: str, kept: Kept) -> None:
+def _add(router: APIRouter, path: str, kept: CachedResponse) -> None:
     """Serve a file at a path of its own: there is no other way to a file."""
 
     async def file(request: Request) -> Response:

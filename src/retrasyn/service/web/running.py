@@ -1,21 +1,28 @@
-"""A service and its web server from the first line to the last, stopped by a signal."""
+"""A web server from the first line to the last, over a campaign or over a recording."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
+from retrasyn.files import write_durably
 from retrasyn.service.basemap.basemap import BaseMap
-from retrasyn.service.durable import write_durably
 from retrasyn.service.service import Service
-from retrasyn.service.settings import Settings
-from retrasyn.service.web.app import Web
-from retrasyn.service.web.server import Server
+from retrasyn.service.settings import LimitSettings, ServerSettings, Settings
+from retrasyn.service.web.app import Watching, Web
+from retrasyn.service.web.server import WebServer
 from retrasyn.space import Box
+
+if TYPE_CHECKING:
+    from retrasyn.service.settings import MapSettings
+    from retrasyn.service.viewing.content import ViewerContent
+
 
 log = logging.getLogger(__name__)
 ADDRESS = "address"
@@ -43,7 +50,7 @@ def run(settings: Settings, *, announce: Callable[[Running], None], link: bool =
 
 async def _run(settings: Settings, announce: Callable[[Running], None], *, link: bool) -> int:
     base_map = BaseMap.open(settings.map, Box(*settings.campaign.box))
-    server = Server(settings.server, header_seconds=settings.limits.header_seconds)
+    server = WebServer(settings.server, header_seconds=settings.limits.header_seconds)
     service, web = Service(settings), None
     stopped = on_signals()
     try:
@@ -105,3 +112,71 @@ def reachable(url: str) -> str:
         named = f"[{anywhere}]" if ":" in anywhere else anywhere
         url = url.replace(f"//{named}:", f"//{here}:")
     return url
+
+
+Work = Callable[[], Awaitable[None]]
+
+
+class ViewerServer:
+    """Listens from construction on: a port in use is noticed before any data is read."""
+
+    def __init__(self, *, host: str, port: int) -> None:
+        settings = ServerSettings(host=host, port=port)
+        self._server = WebServer(settings, header_seconds=LimitSettings().header_seconds)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._server.close()
+
+    @property
+    def url(self) -> str:
+        """Where the page is, seen from this machine."""
+        return reachable(self._server.url)
+
+    def show(
+        self,
+        exhibit: ViewerContent,
+        settings: MapSettings,
+        *,
+        announce: Callable[[str], None],
+        meanwhile: Work | None = None,
+    ) -> int:
+        """Serve until a signal comes; return the exit code: 0 after SIGTERM, 130 after Ctrl-C."""
+        return asyncio.run(self._show(exhibit, settings, announce, meanwhile))
+
+    async def _show(
+        self,
+        exhibit: ViewerContent,
+        settings: MapSettings,
+        announce: Callable[[str], None],
+        meanwhile: Work | None,
+    ) -> int:
+        app, stopped = Watching(exhibit, settings), on_signals()
+        work: asyncio.Future[None] | None = None
+        try:
+            await self._server.start(app)
+            announce(self.url)
+            if meanwhile is not None:
+                work = asyncio.ensure_future(meanwhile())
+                await _either(work, stopped)
+                if work.done():
+                    work.result()  # what went wrong ends the show
+            number = await stopped
+        finally:
+            # Closing takes a moment; another Ctrl-C would not make it shorter.
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
+            if work is not None:
+                work.cancel()
+            app.stopping.set()
+            exhibit.feed.close()
+            await self._server.stop()
+        return 130 if number == signal.SIGINT else 0
+
+
+async def _either(*futures: asyncio.Future[Any]) -> None:
+    """Wait until one of them is done."""
+    await asyncio.wait(futures, return_when="FIRST_COMPLETED")

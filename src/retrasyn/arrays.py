@@ -1,0 +1,74 @@
+"""Arrays that grow, and arrays in a file with a seal over them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn.errors import CheckpointError
+from retrasyn.files import replacing
+
+_Number = TypeVar("_Number", bound=np.generic)
+
+
+def grown(array: npt.NDArray[_Number], size: int, fill: float) -> npt.NDArray[_Number]:
+    """Return the array with room for at least `size` entries, new ones filled.
+
+    >>> grown(np.array([1, 2]), 3, 0).tolist()
+    [1, 2, 0, 0]
+    """
+    if size <= array.size:
+        return array
+    larger = np.full(max(size, 2 * array.size), fill, array.dtype)
+    larger[: array.size] = array
+    return larger
+
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def save_arrays(path: Path, arrays: Arrays) -> None:
+    """Write arrays and their seal, whole or not at all, for the owner's eyes only."""
+    sealed = {**arrays, "seal": np.frombuffer(_seal(arrays), np.uint8)}
+    with replacing(path, private=True) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **sealed)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def load_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """Read arrays back, seal included; whatever is not as it was written is damage."""
+    try:
+        with path.open("rb") as file:
+            arrays = dict(np.load(file, allow_pickle=False))
+    except Exception:  # noqa: BLE001 - a damaged archive can fail in any way
+        raise damaged(path) from None
+    return arrays
+
+
+def check_seal(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
+    """Refuse arrays that are not those that were written: kernels trust the sizes they get."""
+    seal = arrays.pop("seal", np.empty(0, np.uint8))
+    if seal.tobytes() != _seal(arrays):
+        raise damaged(path)
+
+
+def _seal(arrays: Arrays) -> bytes:
+    """Return a digest of names, shapes and contents."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name}/{array.dtype.str}/{array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.digest()
+
+
+def damaged(path: Path) -> CheckpointError:
+    """Return what to raise about a file that is not as it was written."""
+    return CheckpointError(f"checkpoint {path} is damaged; remove the folder and start again")

@@ -1,0 +1,74 @@
+"""Files: is one there, replaced whole or not at all, and still there after the power failed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from retrasyn.errors import OutputError
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether something is at a path; where that cannot be known, the OSError is raised.
+
+    >>> is_there(Path("/")), is_there(Path("/no/such/file"))
+    (True, False)
+    """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
+    """Give a temporary file that becomes `path` when the block ends well, and vanishes if not.
+
+    A private file is for its owner's eyes only. A link is replaced, not followed: somebody else may
+    have put it there. A device, a pipe or a folder is never replaced.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise OutputError(f"{path} cannot be written: it is no file; name another")
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        if not private:
+            umask = os.umask(0)
+            os.umask(umask)
+            temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_durably(path: Path, content: bytes, *, private: bool = False) -> None:
+    """Write a file under another name, give it its own, and wait until that is on the disk."""
+    write_whole(path, content, private=private)
+    make_durable(path.parent)
+
+
+def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
+    """Write a file under another name and give it its own, which may not be durable yet."""
+    with replacing(path, private=private) as temporary:
+        temporary.write_bytes(content)
+        make_durable(temporary)
+
+
+def make_durable(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,132 @@
+"""The devices of a fleet: each a real reporter and tracker, and what it sees."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn.client.loop import heartbeat_of
+from retrasyn.data.trajectories import Trajectories
+from retrasyn.device import Answer, Drawn, Reporter, Tracker, read_clocks
+from retrasyn.device.signatures import Verify, verify_ed25519
+from retrasyn.device.tracker import Fix
+from retrasyn.fleet.ledger import DeviceSlot, FleetLedger
+from retrasyn.messages import ABSENT, ENTERING, MOVING, Manifest
+
+remembered_verify: Verify = functools.lru_cache(maxsize=1024)(verify_ed25519)
+"""All devices of a fleet are shown the same signature, so that it is checked once."""
+
+
+@dataclass(slots=True)
+class Member:
+    """One device."""
+
+    reporter: Reporter = field(repr=False)
+    tracker: Tracker = field(repr=False)
+
+
+@dataclass(slots=True)
+class DevicePool:
+    """All devices of a fleet, in the order of their numbers."""
+
+    manifest: Manifest
+    id: bytes  # of the manifest
+    ledger: FleetLedger = field(repr=False)
+    members: list[Member] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def of(
+        cls, envelope: bytes, manifest: Manifest, id_: bytes, ledger: FleetLedger, n: int
+    ) -> DevicePool:
+        """Wake the first n devices up and have them agree to the campaign."""
+        now, members = read_clocks(), list[Member]()
+        for number, who in enumerate(ledger.devices()[:n]):
+            reporter = Reporter(who.device, who.key, DeviceSlot(ledger, number), remembered_verify)
+            reporter.pin(envelope, now)
+            members.append(Member(reporter, Tracker(manifest)))
+        ledger.commit()
+        return cls(manifest, id_, ledger, members)
+
+    def rounds_left(self) -> int:
+        """Return the rounds of quarantine that are left to the last of all devices."""
+        now = read_clocks()
+        return max((one.reporter.status(now).rounds_left for one in self.members), default=0)
+
+    def see(self, t: int, places: Mapping[int, Fix]) -> list[int]:
+        """Note who shares at t, not yet where; return the numbers of those who take part."""
+        boot, hidden = read_clocks().boot, self.manifest.presence == "hidden"
+        taking_part = []
+        for number, one in enumerate(self.members):
+            if number in places:
+                one.tracker.observe(t, None, boot=boot)
+            elif hidden or one.tracker.kind(t - 1) in (ENTERING, MOVING):
+                one.tracker.stop(t, boot=boot)
+            if hidden or one.tracker.kind(t) != ABSENT:
+                taking_part.append(number)
+        return taking_part
+
+    def answer(
+        self, envelope: bytes, t: int, places: Mapping[int, Fix], asked: Sequence[int]
+    ) -> list[bytes]:
+        """Have those who are asked draw, look where they are, and report; all durable on return."""
+        boot, meant, frames = read_clocks().boot, set(asked), list[bytes]()
+        for number, one in enumerate(self.members):
+            drawn = None
+            if number in meant:
+                drawn = one.reporter.draw(envelope, read_clocks(), one.tracker)
+            if number in places:
+                one.tracker.observe(t, places[number], boot=boot)
+            if isinstance(drawn, Drawn):
+                made = one.reporter.report(envelope, read_clocks(), one.tracker)
+                drawn = made if isinstance(made, Answer) else None
+            if isinstance(drawn, Answer):
+                frames.append(drawn.frame)
+        self.ledger.commit()
+        return frames
+
+    def heartbeats(self, t: int, taking_part: Sequence[int]) -> list[bytes]:
+        """Return what those who share say about it."""
+        frames = []
+        for number in taking_part:
+            one = self.members[number]
+            kind = one.tracker.kind(t)
+            frame = heartbeat_of(self.manifest, self.id, one.reporter, kind=kind, t=t)
+            if frame is not None:
+                frames.append(frame)
+        return frames
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Points sorted by timestamp; devices are numbered from 0, one per user or stream."""
+
+    n_devices: int
+    n_timestamps: int
+    edges: npt.NDArray[np.int64] = field(repr=False)  # [n_timestamps + 1], rows of each timestamp
+    device: npt.NDArray[np.int64] = field(repr=False)  # [n_points]
+    x: npt.NDArray[np.float64] = field(repr=False)  # [n_points]
+    y: npt.NDArray[np.float64] = field(repr=False)  # [n_points]
+
+    @classmethod
+    def of(cls, real: Trajectories, n_devices: int | None = None) -> Positions:
+        """Number the users of a file, or its streams where it names none, and keep the first."""
+        owner = real.traj_id if real.user_id is None else real.user_id  # [n_points]
+        known, device = np.unique(owner, return_inverse=True)
+        n = known.size if n_devices is None else min(n_devices, known.size)
+        t = real.t - real.first_t
+        rows = np.flatnonzero(device < n)
+        rows = rows[np.argsort(t[rows], kind="stable")]
+        n_timestamps = real.last_t - real.first_t + 1
+        edges = np.searchsorted(t[rows], np.arange(n_timestamps + 1))
+        return cls(n, n_timestamps, edges, device[rows], real.x[rows], real.y[rows])
+
+    def at(self, step: int) -> dict[int, Fix]:
+        """Return who is where; after the last timestamp everything begins again."""
+        step %= self.n_timestamps
+        rows = slice(int(self.edges[step]), int(self.edges[step + 1]))
+        places = zip(self.x[rows].tolist(), self.y[rows].tolist(), strict=True)
+        return dict(zip(self.device[rows].tolist(), places, strict=True))

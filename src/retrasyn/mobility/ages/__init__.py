@@ -1,1 +1,0 @@
-"""How long people stay: a hazard by age, learnt from yes-or-no answers about ages."""

@@ -1,0 +1,135 @@
+"""What can be told without simulation: noise (Eq. 3), lost detail, what a promise adds up to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn.data.trajectories import Trajectories
+from retrasyn.messages import MICRO
+from retrasyn.methods import Method
+from retrasyn.oracles.oue import OUE
+from retrasyn.simulation.city import CITY_BOX
+from retrasyn.space import Grid, StateSpace
+
+ENROLLED = 2
+"""People enrolled for each one who is active: assumed, and of use where presence is hidden."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedNoise:
+    """What one timestamp brings, if a method spreads what it has evenly."""
+
+    n_reports: float  # about states; where presence is hidden, those of the absent included
+    epsilon: float  # of each
+    state_error: float  # standard error of the share of one state
+
+    def cell_error(self, states: StateSpace) -> float:
+        """Return the standard error of the share of people in one cell, from one timestamp.
+
+        Somebody is in a cell who stays, arrives or enters there: the sum of that many states.
+        """
+        n_states = states.n_moves / states.grid.n_cells + states.endpoints
+        return self.state_error * math.sqrt(n_states)
+
+    def worth(self, other: ExpectedNoise) -> float:
+        """Return how many times the users another noise needs to be as small as this one."""
+        if math.isinf(other.state_error):
+            return math.nan
+        return (other.state_error / self.state_error) ** 2
+
+
+def expected_noise(method: Method, *, n_users: float, epsilon: int, gap: int) -> ExpectedNoise:
+    """Return the reports of one timestamp, of `n_users` who are active; epsilon in micro-nats.
+
+    >>> from retrasyn.methods import find_method
+    >>> noise = expected_noise(find_method("steered"), n_users=2100, epsilon=1_000_000, gap=21)
+    >>> round(noise.n_reports, 6), round(noise.state_error, 3)
+    (90.0, 0.202)
+    """
+    enrolled = ENROLLED if method.presence == "hidden" else 1
+    if method.division.splits_users:
+        selection = getattr(method.division, "selection", None)
+        elsewhere = sum(getattr(selection, name, 0.0) for name in ("age_share", "presence_share"))
+        n_reports, each = enrolled * n_users * (1.0 - elsewhere) / gap, epsilon
+    else:
+        n_reports, each = float(enrolled * n_users), epsilon // gap
+    # A share of the active is `enrolled` times the same share of all, and so is its error.
+    variance = enrolled**2 * OUE(each).variance(1) / n_reports if each > 0 else math.inf
+    return ExpectedNoise(n_reports, each / MICRO, math.sqrt(variance))
+
+
+SPANS = {"a day": 1, "a week": 7, "a month": 30}
+_DAY = 86_400 * 1_000_000  # microseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """The worst case of somebody who is present all the time."""
+
+    span: str
+    n_timestamps: int
+    n_windows: int  # that a gap apart fit into the span, begun ones included
+    epsilon: float
+
+
+def totals(*, period: int, epsilon: float, gap: int) -> list[Total]:
+    """Return what is spent at most over each span; the period between timestamps in microseconds.
+
+    Any `gap` consecutive timestamps share one epsilon, so a span costs one for each gap it touches.
+
+    >>> [total.epsilon for total in totals(period=600_000_000, epsilon=1.0, gap=21)]
+    [7.0, 48.0, 206.0]
+    """
+    found = []
+    for span, n_days in SPANS.items():
+        n_timestamps = -(-n_days * _DAY // period)
+        n_windows = -(-n_timestamps // gap)
+        found.append(Total(span, n_timestamps, n_windows, n_windows * epsilon))
+    return found
+
+
+FINEST = 24
+"""Side of the grid on which detail is looked at."""
+
+Map = npt.NDArray[np.float64]
+
+
+def fine_map(trips: Trajectories) -> Map:
+    """Return the share of points in every cell of the finest grid: [FINEST, FINEST]."""
+    cells, _ = Grid(CITY_BOX, FINEST).locate(trips.x, trips.y)
+    counts = np.bincount(cells, minlength=FINEST**2).reshape(FINEST, FINEST)
+    shares: Map = counts / counts.sum()
+    return shares
+
+
+def lost_detail(fine: Map, side: int) -> float:
+    """Return the divergence between a map and what a coarser grid shows of it.
+
+    >>> flat = np.full((FINEST, FINEST), FINEST**-2)
+    >>> round(lost_detail(flat, 4), 9)
+    0.0
+    """
+    overlap = _overlap(side)  # [side, FINEST]
+    spread = overlap / overlap.sum(axis=1, keepdims=True)
+    shown = spread.T @ (overlap @ fine @ overlap.T) @ spread
+    middle = (fine + shown) / 2
+    return float(max((_excess(fine, middle) + _excess(shown, middle)) / 2, 0.0))
+
+
+def _overlap(side: int) -> Map:
+    """Return which share of each fine column lies in each coarse one: [side, FINEST]."""
+    coarse, fine = np.linspace(0, FINEST, side + 1), np.arange(FINEST + 1.0)
+    ends = np.minimum(coarse[1:, None], fine[None, 1:])
+    begins = np.maximum(coarse[:-1, None], fine[None, :-1])
+    shares: Map = np.maximum(ends - begins, 0.0)
+    return shares
+
+
+def _excess(shares: Map, middle: Map) -> float:
+    """Return the relative entropy of one map to another."""
+    some = shares > 0
+    return float(np.sum(shares[some] * np.log(shares[some] / middle[some])))

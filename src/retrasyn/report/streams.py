@@ -1,0 +1,217 @@
+"""What streams do: trips, patterns, and a few synthetic ones to look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from retrasyn.metrics import kernels
+from retrasyn.metrics.duration import duration_counts
+from retrasyn.metrics.length import length_histograms
+from retrasyn.metrics.pattern import cells_of_pattern, most_frequent
+from retrasyn.metrics.trip import trip_counts
+from retrasyn.report.packing import pack
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from retrasyn.metrics.pair import Gridded, Pair
+    from retrasyn.report.timeline import Timeline
+    from retrasyn.space import Box, Grid
+
+
+N_DRAWN = 8  # of all, and of every length
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """All patterns of one side that occur, as codes, and how often each does."""
+
+    codes: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+
+    def first(self, n: int, low: int = 0, high: int | None = None) -> npt.NDArray[np.int64]:
+        """Return the codes of the most frequent patterns with low <= code < high."""
+        inside = self.codes >= low
+        if high is not None:
+            inside &= self.codes < high
+        return most_frequent((self.codes[inside], self.counts[inside]), n)[0]
+
+    def look_up(self, codes: npt.NDArray[np.int64]) -> list[tuple[int | None, int]]:
+        """Return rank and count of each pattern; equals share a rank, the absent have none."""
+        here = np.isin(self.codes, codes)
+        known = dict(zip(self.codes[here].tolist(), self.counts[here].tolist(), strict=True))
+        ascending = np.sort(self.counts)
+        counts = [known.get(code, 0) for code in codes.tolist()]
+        ranks = ascending.size + 1 - np.searchsorted(ascending, counts, side="right")
+        return [
+            (rank if count else None, count)
+            for rank, count in zip(ranks.tolist(), counts, strict=True)
+        ]
+
+
+def patterns(pair: Pair, *, top_patterns: int) -> dict[str, Any]:
+    """Return the first patterns of either side, and how many of the top ones both share.
+
+    A pattern is drawn if it is among the first `N_DRAWN` of all or of its length, real or
+    synthetic.
+    """
+    sizes = pair.grid.n_cells * kernels.N_DIRECTIONS ** np.arange(1, kernels.LONGEST)
+    table = np.zeros(int(sizes.sum()), np.int32)
+    real, synthetic = (
+        _count(gridded, pair.grid, pair.n_timestamps, table)
+        for gridded in (pair.real, pair.synthetic)
+    )
+    tops = [side.first(top_patterns) for side in (real, synthetic)]
+    ends = np.cumsum(sizes).tolist()  # shorter patterns have smaller codes
+    drawn = np.unique(
+        np.concatenate(
+            [
+                side.first(N_DRAWN, low, high)
+                for side in (real, synthetic)
+                for low, high in [(0, None), *zip([0, *ends], ends, strict=False)]
+            ]
+        )
+    )
+    rows = zip(drawn.tolist(), real.look_up(drawn), synthetic.look_up(drawn), strict=True)
+    return {
+        "n": top_patterns,
+        "shared": np.intersect1d(tops[0], tops[1]).size,
+        "listed": max(top.size for top in tops),
+        "rows": [
+            {"cells": cells_of_pattern(code, pair.grid), "real": own, "synthetic": other}
+            for code, own, other in rows
+        ],
+    }
+
+
+def _count(
+    gridded: Gridded, grid: Grid, n_timestamps: int, table: npt.NDArray[np.int32]
+) -> Counted:
+    """Count the patterns of the whole time, leaving the table as empty as it was."""
+    codes = kernels.count_patterns(
+        gridded.cells, gridded.starts, gridded.begins, 0, n_timestamps, grid.side, table
+    )
+    return Counted(codes, kernels.clear(table, codes))
+
+
+N_LISTED = 10
+N_SCATTERED = 400
+_FINE = 2_000  # buckets of length, gathered into bars
+_MOST_BARS = 25
+_TAIL = 0.99  # share of streams, of either side, that get bars of their own
+
+
+def trips(pair: Pair) -> dict[str, Any]:
+    """Return the most frequent trips, each as first cell, last cell, real and synthetic count."""
+    n_cells = pair.grid.n_cells
+    sides = [trip_counts(data, n_cells) for data in (pair.real, pair.synthetic)]
+    codes = np.union1d(sides[0][0], sides[1][0])
+    counts = np.zeros((2, codes.size), np.int64)
+    for row, (own, n) in zip(counts, sides, strict=True):
+        row[np.searchsorted(codes, own)] = n
+    totals = counts.sum(axis=1)  # [2]
+    shares = counts / np.maximum(totals, 1)[:, None]  # [2, n_trips]
+    order = np.argsort(-shares.max(axis=0), kind="stable")[:N_SCATTERED]
+    table = np.stack([*np.divmod(codes, n_cells), *counts], axis=1)  # [n_trips, 4]
+    by_real = np.lexsort((codes, -counts[0]))[:N_LISTED]
+    return {
+        "totals": totals,
+        "n_trips": codes.size,
+        "first": table[by_real[counts[0, by_real] > 0]],
+        "scattered": table[order],
+    }
+
+
+def lengths(pair: Pair) -> dict[str, Any]:
+    """Return how many streams travel how far, in the unit of the coordinates."""
+    fine, real, synthetic = length_histograms(pair, _FINE)
+    bars = gather_bars(real, synthetic)
+    return bars | {"edges": bars["edges"] * fine[1]}
+
+
+def durations(pair: Pair) -> dict[str, Any]:
+    """Return how many streams last how many timestamps."""
+    real, synthetic = duration_counts(pair)
+    bars = gather_bars(real[1:], synthetic[1:])  # no stream lasts 0 timestamps
+    return bars | {"edges": bars["edges"] + 1}
+
+
+def gather_bars(real: npt.NDArray[np.int64], synthetic: npt.NDArray[np.int64]) -> dict[str, Any]:
+    """Gather buckets into equal bars; where few streams reach far, the last bar holds the rest.
+
+    `edges` are numbers of buckets, one more than bars.
+    """
+    reached = np.minimum(*(np.cumsum(side) / max(side.sum(), 1) for side in (real, synthetic)))
+    usual = int(np.argmax(reached >= _TAIL)) + 1
+    width = -(-usual // _MOST_BARS)
+    edges = np.arange(0, usual + width, width)
+    n_left = real.size - int(edges[-1])
+    is_open = n_left > width and bool(real[edges[-1] :].any() or synthetic[edges[-1] :].any())
+    if is_open:
+        edges = np.append(edges, real.size)
+    elif 0 < n_left <= width:
+        edges = np.append(edges, edges[-1] + width)
+    counts = [np.add.reduceat(side, edges[:-1]) for side in (real, synthetic)]
+    return {"edges": edges, "real": counts[0], "synthetic": counts[1], "open": is_open}
+
+
+N_STILL = 60
+N_MOVING = 40  # about as many are present at any time
+MAX_STREAMS = 5_000
+_LEVELS = 0xFFFF
+
+
+def sample(synthetic: Gridded, grid: Grid, timeline: Timeline, *, seed: int) -> dict[str, Any]:
+    """Choose streams by the seed, if possible of two points or more; keep one point per frame.
+
+    The first `N_STILL` are drawn at once. Those behind them make the moving picture lively.
+    """
+    chosen = _choose(synthetic.lengths, timeline.n_timestamps, seed)
+    rows, streams, frames = _points(synthetic, chosen, timeline)
+    n_points = np.bincount(streams, minlength=chosen.size)
+    first = np.cumsum(n_points) - n_points
+    return {
+        "n_still": min(N_STILL, chosen.size),
+        "n_streams": chosen.size,
+        "n_points": pack(n_points),
+        "begins": pack(frames[first]),
+        "x": pack(_levels(synthetic.x[rows], grid.box, 0)),
+        "y": pack(_levels(synthetic.y[rows], grid.box, 1)),
+    }
+
+
+def _choose(lengths: npt.NDArray[np.int64], n_timestamps: int, seed: int) -> npt.NDArray[np.int64]:
+    """Draw streams until about `N_MOVING` are present at any time."""
+    candidates = np.flatnonzero(lengths > 1)
+    if not candidates.size:
+        candidates = np.arange(lengths.size)
+    generator = np.random.default_rng(seed)
+    n = min(candidates.size, MAX_STREAMS)
+    drawn = candidates[generator.choice(candidates.size, n, replace=False)]
+    n_points = np.cumsum(lengths[drawn])
+    enough = int(np.searchsorted(n_points, N_MOVING * n_timestamps)) + 1
+    return drawn[: max(enough, N_STILL)]
+
+
+def _points(
+    data: Gridded, chosen: npt.NDArray[np.int64], timeline: Timeline
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the kept rows, the place of their stream in the sample, and their frame."""
+    lengths = data.lengths[chosen]
+    first = np.cumsum(lengths) - lengths  # [n_chosen]
+    streams = np.repeat(np.arange(chosen.size), lengths)
+    steps = np.arange(streams.size) - first[streams]
+    frames = (data.begins[chosen][streams] + steps) // timeline.width
+    fresh = (steps == 0) | (np.diff(frames, prepend=-1) != 0)
+    rows = data.starts[chosen][streams] + steps
+    return rows[fresh], streams[fresh], frames[fresh]
+
+
+def _levels(values: npt.NDArray[np.float64], box: Box, axis: int) -> npt.NDArray[np.int64]:
+    """Round coordinates to 65,536 levels across the box."""
+    low, high = box[axis], box[axis + 2]
+    share = np.clip((values - low) / (high - low), 0.0, 1.0)
+    return np.rint(share * _LEVELS).astype(np.int64)

@@ -1,0 +1,1 @@
+"""Judges frames before they are written: who sent them, for which round, is it theirs."""

@@ -1,0 +1,145 @@
+"""What a frame says before its bits, held against the manifest before any cryptography."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn.messages import ENTERING, MOVING, QUITTING, Manifest, Question
+from retrasyn.oracles.single import SEED_BYTES
+from retrasyn.oracles.threshold import hash_range
+from retrasyn.wire.frames import (
+    DEVICE_BYTES,
+    FIRST_KIND,
+    HEARTBEAT_BYTES,
+    TAG_BYTES,
+    VERSION,
+    body_bytes,
+    n_answers,
+    question_code,
+)
+from retrasyn.wire.texts import MAX_EPSILON
+
+_REPORT = struct.Struct("<BBHII8s")
+_HEARTBEAT = struct.Struct("<BBI8s")
+SHORTEST = HEARTBEAT_BYTES
+"""No frame has fewer bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """The part that many frames share."""
+
+    code: int  # of the question, or of the heartbeat's kind
+    t: int
+    epsilon: int  # micro-nats; 0 for a heartbeat
+    lookback: int  # timestamps before t that the bits depend on
+    device_at: int  # where the device id begins
+
+    @property
+    def is_report(self) -> bool:
+        """Whether bits follow."""
+        return self.code < FIRST_KIND
+
+    @property
+    def bits_at(self) -> int:
+        """Where the bits begin."""
+        return self.device_at + DEVICE_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """Reads headers for one campaign."""
+
+    manifest: Manifest
+    id: bytes
+    questions: dict[int, Question] = field(init=False)  # by code
+    kinds: tuple[int, ...] = field(init=False)  # of heartbeats that mean something
+
+    def __post_init__(self) -> None:
+        manifest, questions = self.manifest, dict[int, Question]()
+        for about in manifest.strata:
+            for threshold in manifest.ages if about == "older" else (0,):
+                question = Question(about=about, threshold=threshold)  # type: ignore[arg-type]  # a checked manifest's
+                questions[question_code(question, manifest.ages)] = question
+        kinds = {"flags": (ENTERING, MOVING, QUITTING), "count": (MOVING,), "hidden": ()}
+        object.__setattr__(self, "questions", questions)
+        object.__setattr__(self, "kinds", kinds[manifest.presence])
+
+    def head_bytes(self, second: int) -> int:
+        """Return how much of a frame many may share, by its second byte."""
+        return (_HEARTBEAT if second >= FIRST_KIND else _REPORT).size
+
+    def read(self, head: bytes, length: int) -> Header | str:
+        """Return the header of frames of a length, or the status of them all."""
+        if head[1] >= FIRST_KIND:
+            return self._read_heartbeat(head, length)
+        return self._read_report(head, length)
+
+    def possible(
+        self, header: Header, bits: npt.NDArray[np.uint8]
+    ) -> npt.NDArray[np.bool_]:  # bits: [n, bytes]
+        """Tell which bits an oracle could have made; of a heartbeat there are none."""
+        if not header.is_report:
+            return np.ones(len(bits), np.bool_)
+        question, oracle = self.questions[header.code], self.manifest.oracle
+        n = n_answers(question, self.manifest)
+        if question.binary:
+            return bits[:, 0] <= 1
+        if oracle == "oue":
+            return (
+                (bits[:, -1] >> ((n - 1) % 8 + 1)) == 0 if n % 8 else np.ones(len(bits), np.bool_)
+            )
+        first, limit = (0, n) if oracle == "grr" else (SEED_BYTES, hash_range(header.epsilon) - 1)
+        places = 256 ** np.arange(bits.shape[1] - first, dtype=np.int64)
+        values: npt.NDArray[np.int64] = bits[:, first:].astype(np.int64) @ places
+        return values <= limit
+
+    def _read_report(self, head: bytes, length: int) -> Header | str:
+        version, code, n, t, epsilon, manifest = _REPORT.unpack(head)
+        question = self.questions.get(code)
+        if manifest != self.id or version != VERSION or question is None:
+            return "bad manifest"
+        if n != n_answers(question, self.manifest) or not 1 <= epsilon <= MAX_EPSILON:
+            return "bad manifest"
+        bits = body_bytes(code, n, epsilon, self.manifest.oracle)
+        if length != _REPORT.size + DEVICE_BYTES + bits + TAG_BYTES:
+            return "bad length"
+        return Header(
+            code=code,
+            t=t,
+            epsilon=epsilon,
+            lookback=question.lookback,
+            device_at=_REPORT.size,
+        )
+
+    def _read_heartbeat(self, head: bytes, length: int) -> Header | str:
+        version, code, t, manifest = _HEARTBEAT.unpack(head)
+        if length != HEARTBEAT_BYTES:
+            return "bad length"
+        if manifest != self.id or version != VERSION or code - FIRST_KIND not in self.kinds:
+            return "bad manifest"
+        return Header(code=code, t=t, epsilon=0, lookback=1, device_at=_HEARTBEAT.size)
+
+
+def cells(columns: npt.NDArray[np.uint8]) -> list[bytes]:
+    """Return each row as bytes."""
+    rows = np.ascontiguousarray(columns)
+    found: list[bytes] = rows.view(f"V{rows.shape[1]}")[:, 0].tolist()
+    return found
+
+
+def groups(
+    heads: npt.NDArray[np.uint8],
+) -> list[tuple[bytes, npt.NDArray[np.int64] | None]]:
+    """Return each header with the rows that have it; None for all."""
+    first = heads[0].tobytes()
+    if heads.tobytes() == first * len(heads):
+        return [(first, None)]
+    places: dict[bytes, list[int]] = {}
+    for place, head in enumerate(cells(heads)):
+        places.setdefault(head, []).append(place)
+    return [(head, np.array(own)) for head, own in places.items()]

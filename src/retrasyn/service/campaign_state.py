@@ -1,0 +1,184 @@
+"""The curator and its books, moved on by folded rounds, and their snapshots on the disk."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn._version import __version__
+from retrasyn.arrays import check_seal, load_arrays, save_arrays
+from retrasyn.errors import CheckpointError, OutputError
+from retrasyn.files import make_durable
+from retrasyn.messages import MICRO, Flags, Release
+from retrasyn.privacy.receipt import Holds, Receipt, ReportedRounds
+from retrasyn.service.aggregation import HERE, Engines
+from retrasyn.service.campaign import Campaign
+from retrasyn.service.enrolment import Presence
+from retrasyn.service.folded_round import FoldedRound
+from retrasyn.simulation.replays import pack_replay, unpack_replay
+from retrasyn.simulation.rounds import Folded, Recorded
+
+
+@dataclass(slots=True)
+class CampaignState:
+    """All that a campaign has come to so far. A function of its folded rounds and nothing else."""
+
+    campaign: Campaign
+    engines: Engines = HERE
+    recorded: Recorded = field(init=False)
+    presence: Presence = field(default_factory=Presence)
+    n_points_in: int = 0
+    n_points_out: int = 0
+    size: int = 0  # of the last round that was folded
+    last: int | None = None  # timestamp of the last round that was folded
+    n_enrolled: int = 0  # then
+
+    def __post_init__(self) -> None:
+        self.recorded = Recorded(self.campaign.make_curator(self.engines.streams))
+
+    @property
+    def t(self) -> int | None:
+        """The last timestamp stepped through."""
+        return self.recorded.curator.state.t
+
+    def step(self, round_: FoldedRound) -> Release:
+        """Take a folded round in."""
+        folded = round_.folded
+        self.presence.follow(folded.t, round_.changes)
+        self.recorded.n_users = round_.n_ever
+        self.size, self.last, self.n_enrolled = folded.size, folded.t, folded.n_enrolled
+        return self._step(folded)
+
+    def step_missed(self, t: int) -> Release:
+        """Step through a round that never opened: nobody was asked, and nobody counted.
+
+        For one gap the last known size stands; after that nobody is taken to be there.
+        """
+        fresh = self.last is not None and t - self.last <= self.campaign.manifest.gap
+        flags = Flags(n_entering=0, ages_of_quitters=np.empty(0, np.int64))
+        missed = Folded(
+            t=t,
+            epsilon=0,
+            size=self.size if fresh else 0,
+            n_enrolled=self.n_enrolled if fresh else 0,
+            answers={},
+            flags=flags if self.campaign.manifest.presence == "flags" else None,
+        )
+        return self._step(missed)
+
+    def _step(self, folded: Folded) -> Release:
+        release = self.recorded.step(folded)
+        self.n_points_in += folded.size
+        self.n_points_out += release.n_points
+        return release
+
+    def receipt(self, release: Release) -> Receipt:
+        """State what the campaign cost so far, for the file of one release."""
+        state, manifest = self.recorded.curator.state, self.campaign.manifest
+        first = release.t - max(manifest.gap, manifest.window + 1)
+        rounds = [row for row in state.rounds if row[0] > first]
+        receipt = self.campaign.plan.receipt(
+            self.recorded,
+            seed=None,
+            has_users=True,
+            box_inferred=False,
+            enrols_on_sight=False,
+            n_points_in=self.n_points_in,
+            n_points_dropped=0,
+            n_points_out=self.n_points_out,
+            rounds=ReportedRounds(
+                t=tuple(t for t, _, _ in rounds),
+                n_reports=tuple(n for _, n, _ in rounds),
+                epsilon=tuple(spent / MICRO for _, _, spent in rounds),
+            ),
+        )
+        n = release.n_points
+        return receipt.holding(Holds(first_t=release.t, last_t=release.t, n_points=n, n_streams=n))
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return everything as plain arrays."""
+        last = -1 if self.last is None else self.last
+        totals = [self.n_points_in, self.n_points_out, self.size, last, self.n_enrolled]
+        return {
+            **self.recorded.curator.state.to_arrays(),
+            **pack_replay("declared", self.recorded.declared),
+            **pack_replay("personal", self.recorded.personal),
+            **self.presence.to_arrays(),
+            "account": np.array([*totals, self.recorded.n_users], np.int64),
+        }
+
+    def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take everything over from plain arrays."""
+        self.recorded.curator.state.load_arrays(arrays)
+        unpack_replay("declared", self.recorded.declared, arrays)
+        unpack_replay("personal", self.recorded.personal, arrays)
+        self.presence.load_arrays(arrays)
+        totals = arrays["account"].tolist()
+        self.n_points_in, self.n_points_out, self.size, last, self.n_enrolled = totals[:5]
+        self.last = None if last < 0 else last
+        self.recorded.n_users = totals[5]
+
+
+_log = logging.getLogger(__name__)
+_KEPT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """A folder with the latest states of one campaign."""
+
+    folder: Path
+
+    @classmethod
+    def open(cls, folder: Path) -> Snapshots:
+        """Make the folder if need be."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise OutputError(f"folder {folder} cannot be made: {error.strerror}") from None
+        return cls(folder)
+
+    def save(self, account: CampaignState) -> None:
+        """Write the state down; the two newest snapshots are kept."""
+        if account.t is None:
+            return
+        arrays = account.to_arrays() | {"made_by": _maker(account.campaign)}
+        save_arrays(self.folder / f"{account.t:010d}.npz", arrays)
+        make_durable(self.folder)
+        for path in self._newest_first()[_KEPT:]:
+            path.unlink(missing_ok=True)
+
+    def load(self, campaign: Campaign, *, until: int, engines: Engines = HERE) -> CampaignState:
+        """Return the newest state that is whole and not ahead of the store; else a fresh one.
+
+        The store has folded rounds up to `until`; one put back from a copy may have fewer.
+        """
+        for path in self._newest_first():
+            account = CampaignState(campaign, engines)
+            try:
+                arrays = load_arrays(path)
+                check_seal(path, arrays)
+                fits = arrays.pop("made_by").tobytes() == _maker(campaign).tobytes()
+                if fits:
+                    account.load_arrays(arrays)
+            except (CheckpointError, KeyError, ValueError, IndexError):
+                _log.warning("snapshot damaged file=%s", path.name)
+                continue
+            if fits and account.last is not None and account.last <= until:
+                return account
+            _log.warning("snapshot passed over file=%s", path.name)
+        return CampaignState(campaign, engines)
+
+    def _newest_first(self) -> list[Path]:
+        return sorted(self.folder.glob("??????????.npz"), reverse=True)
+
+
+def _maker(campaign: Campaign) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    """Return what a snapshot has to agree with: campaign and version."""
+    return np.frombuffer(campaign.id + __version__.encode(), np.uint8)

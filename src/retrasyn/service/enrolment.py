@@ -1,0 +1,192 @@
+"""Who is enrolled, who shares, and since when."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn.arrays import grown
+from retrasyn.errors import SettingError, UnknownToken
+from retrasyn.messages import ENTERING, QUITTING, Flags
+from retrasyn.service.admission.gate import Admission
+from retrasyn.service.counters import Counters
+from retrasyn.service.store import CampaignStore, DeviceRow
+from retrasyn.service.write_queue import WriteQueue
+from retrasyn.wire.frames import DEVICE_BYTES, tag_of
+
+MOST_AT_ONCE = 10_000
+_SECRET_BYTES = 32
+_TOKEN_BYTES = 18
+LEAVE = b"retrasyn/1/leave\n"
+
+
+@dataclass(frozen=True, slots=True)
+class NewDevice:
+    """What a device is told once: who it is, and the key of its tags."""
+
+    device: bytes = field(repr=False)  # id, 16 bytes
+    key: bytes = field(repr=False)  # 32 bytes
+
+
+@dataclass(slots=True)
+class EnrolledDevices:
+    """The enrolled devices, in memory as in the store."""
+
+    campaign: bytes  # id of the manifest, which a device names when it leaves
+    store: CampaignStore
+    gate: Admission
+    ingest: WriteQueue
+    counters: Counters
+    n_ever: int = 0
+    _rows: dict[bytes, DeviceRow] = field(default_factory=dict, repr=False)
+
+    def add(self, row: DeviceRow) -> None:
+        """Let a device in."""
+        self._rows[row.device] = row
+        self.gate.add_device(row.key, row.device, row.secret)
+        self.n_ever = max(self.n_ever, row.key + 1)
+
+    @property
+    def n(self) -> int:
+        """How many are enrolled."""
+        return len(self._rows)
+
+    def keys(self) -> npt.NDArray[np.int64]:
+        """Return the numbers of all enrolled devices, ascending."""
+        return np.sort(np.array([row.key for row in self._rows.values()], np.int64))
+
+    def key_of(self, device: bytes) -> int | None:
+        """Return a device's number, if it is enrolled."""
+        row = self._rows.get(device)
+        return None if row is None else row.key
+
+    async def mint(self, n: int) -> list[str]:
+        """Make single-use tokens; only their hashes are kept."""
+        if not 1 <= n <= MOST_AT_ONCE:
+            raise SettingError(f"{n} tokens cannot be made at once; ask for 1 to {MOST_AT_ONCE:,}")
+        tokens = [secrets.token_urlsafe(_TOKEN_BYTES) for _ in range(n)]
+        await self.ingest.run(self.store.add_tokens, [_hash(token) for token in tokens])
+        return tokens
+
+    async def enrol(self, tokens: list[str]) -> list[NewDevice]:
+        """Use tokens up, one device each; all of them or none."""
+        if not 1 <= len(tokens) <= MOST_AT_ONCE or len(set(tokens)) != len(tokens):
+            raise UnknownToken(
+                f"1 to {MOST_AT_ONCE:,} different tokens enrol as many devices; nobody was enrolled"
+            )
+        fresh = [(os.urandom(DEVICE_BYTES), os.urandom(_SECRET_BYTES)) for _ in tokens]
+        hashes = [_hash(token) for token in tokens]
+        keys = await self.ingest.run(self.store.enrol, hashes, fresh)
+        for key, (device, secret) in zip(keys, fresh, strict=True):
+            self.add(DeviceRow(key, device, secret))
+        self.counters.devices_enrolled += len(fresh)
+        return [NewDevice(device, secret) for device, secret in fresh]
+
+    async def leave(self, device: bytes, tag: bytes) -> bool:
+        """Forget a device that asks for it with its own tag; False if the tag is wrong."""
+        row = self._rows.get(device)
+        secret = bytes(_SECRET_BYTES) if row is None else row.secret  # the same work either way
+        right = tag_of(secret, LEAVE + self.campaign + device)
+        if not hmac.compare_digest(right, tag) or row is None:
+            return False
+        return await self.revoke(device)
+
+    async def revoke(self, device: bytes) -> bool:
+        """Forget a device; what it has sent still counts. False if there is none of that id."""
+        if device not in self._rows:
+            return False
+        found = bool(await self.ingest.run(self.store.remove_device, device))
+        if self._rows.pop(device, None) is not None:
+            self.gate.remove_device(device)
+            self.counters.devices_removed += 1
+        return found
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+_NOT_HERE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class RoundHeartbeats:
+    """The heartbeats of one round."""
+
+    keys: npt.NDArray[np.int64]  # [n], ascending
+    kinds: npt.NDArray[np.uint8]  # [n], ENTERING, MOVING or QUITTING
+
+    @classmethod
+    def nothing(cls) -> RoundHeartbeats:
+        """Return the heartbeats of a round without any."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.uint8))
+
+    @property
+    def n_here(self) -> int:
+        """How many share now."""
+        return int(np.count_nonzero(self.kinds != QUITTING))
+
+    @property
+    def n_quitting(self) -> int:
+        """How many have just stopped."""
+        return self.kinds.size - self.n_here
+
+
+@dataclass(slots=True)
+class Presence:
+    """Since when each device has been sharing.
+
+    >>> presence = Presence()
+    >>> presence.follow(3, RoundHeartbeats(np.array([0, 2]), np.array([0, 1], np.uint8)))
+    >>> quitting = RoundHeartbeats(np.array([0]), np.array([2], np.uint8))
+    >>> presence.flags(5, quitting).ages_of_quitters.tolist()
+    [2]
+    """
+
+    entered: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def flags(self, t: int, heard: RoundHeartbeats) -> Flags:
+        """Return who starts and how long those who stop were there.
+
+        A device whose first heartbeats were lost counts as there from the first that was heard;
+        one that was never heard before it stopped was there for one timestamp at least.
+        """
+        quitting = heard.keys[heard.kinds == QUITTING]
+        self._make_room(quitting)
+        since = self.entered[quitting]
+        ages = np.where(since == _NOT_HERE, 1, np.maximum(t - since, 1))
+        n_entering = int(np.count_nonzero(heard.kinds == ENTERING))
+        return Flags(n_entering=n_entering, ages_of_quitters=ages)
+
+    def changes(self, heard: RoundHeartbeats) -> RoundHeartbeats:
+        """Return the heartbeats that change who is known to be here: all there is to remember."""
+        self._make_room(heard.keys)
+        unknown = self.entered[heard.keys] == _NOT_HERE
+        told = unknown | (heard.kinds == ENTERING) | (heard.kinds == QUITTING)
+        return RoundHeartbeats(heard.keys[told], heard.kinds[told])
+
+    def follow(self, t: int, heard: RoundHeartbeats) -> None:
+        """Remember what a round, or its changes alone, told."""
+        self._make_room(heard.keys)
+        begins = (heard.kinds == ENTERING) | (self.entered[heard.keys] == _NOT_HERE)
+        self.entered[heard.keys[begins]] = t
+        self.entered[heard.keys[heard.kinds == QUITTING]] = _NOT_HERE
+
+    def _make_room(self, keys: npt.NDArray[np.int64]) -> None:
+        self.entered = grown(self.entered, int(keys.max(initial=-1)) + 1, _NOT_HERE)
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return everything as plain arrays."""
+        return {"presence_entered": self.entered}
+
+    def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take everything over from plain arrays."""
+        self.entered = arrays["presence_entered"].copy()

@@ -1,0 +1,255 @@
+"""What is looked at besides a campaign: recorded files, and a simulation as it is made."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from retrasyn.data.trajectories import Trajectories
+from retrasyn.errors import InputError
+from retrasyn.service.releases import Feed
+from retrasyn.service.viewing.content import ViewerContent, status_of
+from retrasyn.service.viewing.source import ReleaseSource, Summary, TimestampPoints
+from retrasyn.space import Grid
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from retrasyn.data.metadata import Clock
+    from retrasyn.messages import Release
+    from retrasyn.privacy.receipt import Receipt
+    from retrasyn.simulation.unfolding import Unfolding
+    from retrasyn.space import Grid
+
+
+@dataclass(slots=True, eq=False)
+class InMemory(ReleaseSource):
+    """Points by timestamp. Readers in other threads see a timestamp once all of it is there."""
+
+    _grid: Grid
+    clock: Clock | None = None
+    crs: str | None = None
+    timestamps: list[int] = field(default_factory=list)
+    _points: dict[int, TimestampPoints] = field(default_factory=dict, repr=False)
+    _numbers: dict[int, Summary] = field(default_factory=dict, repr=False)
+    _receipts: dict[int, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of_recording(
+        cls, data: Trajectories, grid: Grid, receipt: Receipt | None = None
+    ) -> InMemory:
+        """Lay a whole file out by timestamp, empty ones between the first and the last included.
+
+        >>> from retrasyn.space import Box
+        >>> walk = Trajectories.from_columns(traj_id=[7, 7], t=[3, 4], x=[0.1, 0.9], y=[0.1, 0.1])
+        >>> shown = InMemory.of_recording(walk, Grid(Box(0, 0, 1, 1), 2))
+        >>> shown.timestamps, shown.summary(4)["cells"]
+        ([3, 4], [0, 1, 0, 0])
+        """
+        first = data.first_t
+        if first < 0:
+            raise InputError(f"the data begins at t={first}; number its timestamps from 0 on")
+        n_timestamps = data.last_t - first + 1
+        t = data.t - first
+        order = np.argsort(t, kind="stable")  # streams of a timestamp stay in ascending order
+        edges = np.searchsorted(t[order], np.arange(n_timestamps + 1)).tolist()
+        ids, x, y = data.traj_id[order], data.x[order], data.y[order]
+        begins = data.begins - first
+        born = np.bincount(begins, minlength=n_timestamps).tolist()
+        ended = np.bincount(begins + data.lengths, minlength=n_timestamps).tolist()
+        reports = {} if receipt is None else _reports_of(receipt)
+        text = None if receipt is None else receipt.to_json()
+        shown = cls(grid, data.clock, data.crs)
+        for number in range(n_timestamps):
+            rows = slice(edges[number], edges[number + 1])
+            n_reports, epsilon = reports.get(first + number, (0, 0.0))
+            shown.add(
+                first + number,
+                TimestampPoints(ids[rows], x[rows], y[rows]),
+                n_born=born[number],
+                n_ended=ended[number],
+                n_reports=n_reports,
+                epsilon=epsilon,
+                receipt=text,
+            )
+        return shown
+
+    def add(
+        self,
+        t: int,
+        points: TimestampPoints,
+        *,
+        n_born: int,
+        n_ended: int,
+        n_reports: int = 0,
+        epsilon: float = 0.0,
+        receipt: str | None = None,
+    ) -> None:
+        """Take in the next timestamp."""
+        self._points[t] = points
+        self._numbers[t] = {
+            "t": t,
+            "time": "" if self.clock is None else self.clock.time_of(t).isoformat(),
+            "n_points": int(points.ids.size),
+            "n_born": n_born,
+            "n_ended": n_ended,
+            "n_reports": n_reports,
+            "epsilon": epsilon,
+        }
+        if receipt is not None:
+            self._receipts[t] = receipt
+        self.timestamps.append(t)
+
+    def add_release(self, release: Release, receipt: Receipt) -> None:
+        """Take in what a simulation has just made."""
+        self.add(
+            release.t,
+            TimestampPoints(release.ids, release.x, release.y),
+            n_born=release.n_born,
+            n_ended=release.n_ended,
+            n_reports=release.n_reports,
+            epsilon=release.epsilon_t,
+            receipt=receipt.to_json(),
+        )
+
+    @property
+    def grid(self) -> Grid:
+        """The box and its cells."""
+        return self._grid
+
+    def summary(self, t: int) -> Summary | None:
+        """Return what timestamp t holds, with points per cell; None if it is not there."""
+        if not self.has(t):
+            return None
+        points = self._points[t]
+        where = self.grid.cells_of(points.x, points.y)
+        cells = np.bincount(where, minlength=self.grid.n_cells)  # [n_cells]
+        return {**self._numbers[t], "cells": cells.tolist()}
+
+    def summaries(self, first: int | None, last: int | None, limit: int) -> list[Summary]:
+        """Return what the newest timestamps of a range hold, without counting their cells."""
+        found = self.within(first, last)[-limit:] if limit > 0 else []
+        return [dict(self._numbers[t]) for t in found]
+
+    def points_at(self, t: int) -> TimestampPoints | None:
+        """Return the points of timestamp t; None if it is not there."""
+        return self._points[t] if self.has(t) else None
+
+    def places_at(self, t: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
+        """Return x and y of timestamp t; None if it is not there."""
+        points = self.points_at(t)
+        return None if points is None else (points.x, points.y)
+
+    def points(self, first: int | None, last: int | None) -> Trajectories:
+        """Return all points of a range of time as streams; there may be none."""
+        found = [t for t in self.within(first, last) if self._points[t].ids.size]
+        parts = [self._points[t] for t in found]
+        known: dict[str, Any] = {"clock": self.clock, "crs": self.crs}
+        if not parts:
+            nobody, nowhere = np.empty(0, np.int64), np.empty(0)
+            return Trajectories(nobody, nobody, np.zeros(1, np.int64), nowhere, nowhere, **known)
+        return Trajectories.from_columns(
+            traj_id=np.concatenate([part.ids for part in parts]),
+            t=np.repeat(found, [part.ids.size for part in parts]),
+            x=np.concatenate([part.x for part in parts]),
+            y=np.concatenate([part.y for part in parts]),
+            **known,
+        )
+
+    def receipt(self, t: int | None = None) -> str | None:
+        """Return the receipt of timestamp t, or of the newest; None if there is none."""
+        t = self.newest if t is None else t
+        return self._receipts.get(t) if t is not None and self.has(t) else None
+
+
+def _reports_of(receipt: Receipt) -> dict[int, tuple[int, float]]:
+    """Return how many reported at each timestamp, and what each of them spent."""
+    rounds = receipt.rounds
+    return {
+        t: (n, spent)
+        for t, n, spent in zip(rounds.t, rounds.n_reports, rounds.epsilon, strict=True)
+    }
+
+
+def exhibit_of(
+    synthetic: Trajectories,
+    grid: Grid,
+    *,
+    real: Trajectories | None,
+    receipt: Receipt | None,
+    title: str,
+) -> ViewerContent:
+    """Put together what the page shows; without real data that view does not exist."""
+    source = InMemory.of_recording(synthetic, grid, receipt)
+    known: dict[str, Any] = {
+        "title": title,
+        "showing": secrets.token_hex(16),
+        "clock": synthetic.clock,
+    }
+    return ViewerContent(
+        source=source,
+        kind="recording",
+        unfolds=False,
+        status=partial(status_of, source, receipt, **known),
+        feed=Feed(source.after, newest=source.newest),
+        real=None if real is None else InMemory.of_recording(real, grid),
+    )
+
+
+@dataclass(slots=True)
+class LiveSimulation:
+    """What is shown of a simulation so far."""
+
+    unfolding: Unfolding
+    pace: float  # seconds from one release to the next, at least
+    title: str
+    _showing: str = field(default_factory=partial(secrets.token_hex, 16), init=False)
+    source: InMemory = field(init=False)
+    feed: Feed = field(init=False)
+    _receipt: Receipt = field(init=False)  # of what is shown, not of what is being made
+
+    def __post_init__(self) -> None:
+        self.source = InMemory(self.unfolding.simulation.curator.grid)
+        self.feed = Feed(self.source.after)
+        self._receipt = self.unfolding.receipt()
+
+    def status(self) -> dict[str, Any]:
+        """Return what /v1/status says."""
+        return status_of(
+            self.source,
+            self._receipt,
+            title=self.title,
+            showing=self._showing,
+            period=self.pace,
+        )
+
+    def exhibit(self, real: Trajectories) -> ViewerContent:
+        """Put together what the page shows, the real data beside it."""
+        return ViewerContent(
+            source=self.source,
+            kind="recording",
+            status=self.status,
+            feed=self.feed,
+            real=InMemory.of_recording(real, self.source.grid),
+        )
+
+    async def run(self) -> None:
+        """Make and show release after release until there are no more."""
+        loop, releases = asyncio.get_running_loop(), self.unfolding.releases()
+        due = loop.time()
+        while (made := await asyncio.to_thread(self._make, releases)) is not None:
+            await asyncio.sleep(due - loop.time())
+            due = max(due + self.pace, loop.time())
+            release, self._receipt = made
+            self.source.add_release(release, self._receipt)
+            self.feed.publish(release.t)
+
+    def _make(self, releases: Iterator[Release]) -> tuple[Release, Receipt] | None:
+        release = next(releases, None)
+        return None if release is None else (release, self.unfolding.receipt())

@@ -1,0 +1,200 @@
+"""What devices ask and send: the campaign, enrolling and leaving, reports."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Header, Request, Response
+
+from retrasyn.device.reporter import HTTP_STATUS
+from retrasyn.errors import Busy, UnknownToken, WireError
+from retrasyn.messages import Ack
+from retrasyn.service.web.front import read_body
+from retrasyn.service.web.models import (
+    Credentials,
+    Device,
+    Enrolment,
+    EnrolmentRequest,
+    Timestamp,
+    answers,
+    bytes_of,
+    problems,
+    sealed,
+)
+from retrasyn.service.web.responses import BINARY, JSON, Problem, Protocol, Reply, Scope
+from retrasyn.wire.batches import MAX_FRAMES, split_frames
+from retrasyn.wire.frames import DEVICE_BYTES, encode_ack, is_heartbeat, report_digest
+
+if TYPE_CHECKING:
+    from retrasyn.service.service import Service
+    from retrasyn.service.web.front import Deadlines
+    from retrasyn.service.web.metrics import RequestCounts
+
+
+def campaign_routes(service: Service) -> APIRouter:
+    """Return the routes."""
+    router = APIRouter(prefix="/v1", tags=["campaign"])
+
+    @router.get("/campaign", response_class=Response, responses=answers(sealed("The manifest.")))
+    async def campaign() -> Response:
+        """Return the sealed manifest: what the campaign promises, to be shown and pinned."""
+        return Response(service.campaign.envelope, media_type=JSON)
+
+    @router.get(
+        "/rounds/current",
+        response_class=Response,
+        responses=answers(sealed("The round that is open."), 503),
+    )
+    async def current_round() -> Response:
+        """Return the sealed round that is open now."""
+        envelope = service.current_round()
+        if envelope is None:
+            raise Problem(
+                503,
+                "No round is open now; ask again soon.",
+                retry_after=service.seconds_to_next_round(),
+            )
+        return Response(envelope, media_type=JSON)
+
+    @router.get(
+        "/rounds/{t}",
+        response_class=Response,
+        responses=answers(sealed("The round."), 404, 422),
+    )
+    async def one_round(t: Timestamp) -> Response:
+        """Return the sealed round of a timestamp, to follow the chain of rounds."""
+        envelope = service.round_envelope(t)
+        if envelope is None:
+            raise Problem(404, "No such round was opened.")
+        return Response(envelope, media_type=JSON)
+
+    _add_asked(router, service)
+    return router
+
+
+def _add_asked(router: APIRouter, service: Service) -> None:
+    """Add the route for rounds whose devices the curator draws."""
+
+    @router.post(
+        "/rounds/{t}/asked",
+        response_class=Response,
+        openapi_extra={"requestBody": bytes_of("Device ids, 16 bytes each.") | {"required": True}},
+        responses=answers(
+            bytes_of("A byte per device: 1 if the round means it, else 0."), 404, 422
+        ),
+    )
+    async def asked(t: Timestamp, request: Request) -> Response:
+        """Tell devices whether a round that was drawn by the curator means them."""
+        ids = await request.body()
+        if len(ids) > MAX_FRAMES * DEVICE_BYTES:
+            raise Problem(413)
+        if not ids or len(ids) % DEVICE_BYTES:
+            raise Problem(422, f"The body must be device ids of {DEVICE_BYTES} bytes each.")
+        if service.round_envelope(t) is None:
+            raise Problem(404, "No such round was opened.")
+        return Response(service.asked(t, ids), media_type=BINARY)
+
+
+Tag = Annotated[
+    str,
+    Header(
+        alias="Retrasyn-Tag",
+        pattern=r"^[0-9a-f]{32}$",
+        description="Tag of the words for leaving, under the device's key; see docs/api.md.",
+    ),
+]
+
+
+def enrolment_routes(service: Service) -> APIRouter:
+    """Return the routes."""
+    router = APIRouter(prefix="/v1", tags=["devices"])
+
+    @router.post("/enrolments", responses=problems(401, 422, 503))
+    async def enrol(asked: EnrolmentRequest) -> Enrolment:
+        """Give a device id and a key for every token, or nothing at all if one is not valid."""
+        try:
+            enrolled = await service.enrol(asked.tokens)
+        except UnknownToken:
+            raise Problem(401, "A token is unknown or was used already; ask for another.") from None
+        return Enrolment(
+            devices=[Credentials(device=one.device.hex(), key=one.key.hex()) for one in enrolled]
+        )
+
+    @router.delete(
+        "/devices/{device}",
+        status_code=204,
+        response_class=Response,
+        responses=answers({"description": "The device is forgotten."}, 401, 422, 503, status=204),
+    )
+    async def leave(device: Device, tag: Tag) -> Response:
+        """Forget a device that asks for it itself; its key is of no use afterwards."""
+        if not await service.leave(bytes.fromhex(device), bytes.fromhex(tag)):
+            raise Problem(401)
+        return Response(status_code=204)
+
+    return router
+
+
+MAX_FRAME = 1 << 16
+_REPORT_T, _HEARTBEAT_T = 4, 2  # where the timestamp stands in a frame
+_T = struct.Struct("<I")
+
+
+class ReportIntake:
+    """Answers the two addresses that devices use all the time."""
+
+    def __init__(self, service: Service, counts: RequestCounts, deadline: Deadlines) -> None:
+        self._service, self._counts = service, counts
+        limits = service.settings.limits
+        self._max_body, self._max_batch = limits.max_body, limits.max_batch
+        self._deadline = deadline
+        self._manifest = service.campaign.id
+
+    async def one(self, scope: Scope, protocol: Protocol) -> Reply:
+        """Take one frame; the answer is its acknowledgement."""
+        limit = min(MAX_FRAME, self._max_body)
+        frame = await read_body(scope, protocol, limit=limit, deadline=self._deadline)
+        try:
+            (status,) = await self._service.ingest.submit([frame])
+        except Busy as busy:
+            return self._busy(frame, busy.retry_after)
+        self._counts.count_frame(status)
+        return Reply(HTTP_STATUS[status], self._ack(status, frame))
+
+    async def many(self, scope: Scope, protocol: Protocol) -> Reply:
+        """Take a batch; the answer has the number of a status for each frame."""
+        body = await read_body(scope, protocol, limit=self._max_body, deadline=self._deadline)
+        try:
+            self._check_number(body)
+            statuses = await self._service.ingest.submit_body(body)
+        except WireError as error:
+            raise Problem(422, f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
+        except Busy as busy:
+            raise Problem(503, retry_after=busy.retry_after) from None
+        self._counts.count_frames(statuses)
+        return Reply(200, statuses)
+
+    def _check_number(self, body: bytes) -> None:
+        """Refuse a batch of more frames than the operator wants at once."""
+        if self._max_batch < MAX_FRAMES and len(split_frames(body)) > self._max_batch:
+            raise Problem(
+                413, f"A batch has at most {self._max_batch:,} frames here; send several."
+            )
+
+    def _ack(self, status: str, frame: bytes) -> bytes:
+        return encode_ack(
+            Ack(status=status, manifest=self._manifest, t=_t_of(frame), digest=report_digest(frame))
+        )
+
+    def _busy(self, frame: bytes, retry_after: float) -> Reply:
+        self._counts.count_frame("busy")
+        wait = Problem(503, retry_after=retry_after).headers
+        return Reply(HTTP_STATUS["busy"], self._ack("busy", frame), headers=wait)
+
+
+def _t_of(frame: bytes) -> int:
+    """Return the timestamp a frame speaks of, or 0 if it is too short to say."""
+    place = _HEARTBEAT_T if is_heartbeat(frame) else _REPORT_T
+    found: int = _T.unpack_from(frame, place)[0] if len(frame) >= place + _T.size else 0
+    return found

@@ -1,0 +1,68 @@
+"""What only the operator may do, behind a bearer token."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Depends, Response, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from retrasyn.service.web.models import (
+    Device,
+    OperatorStatus,
+    TokenRequest,
+    Tokens,
+    answers,
+    problems,
+)
+from retrasyn.service.web.responses import Problem
+
+if TYPE_CHECKING:
+    from retrasyn.service.service import Service
+
+
+_ASKS = (("www-authenticate", "Bearer"),)
+_BEARER = HTTPBearer(auto_error=False, description="The token in the operator's token file.")
+
+
+def routes(service: Service, token: str) -> APIRouter:
+    """Return the routes; all of them want the token."""
+    expected = hashlib.sha256(token.encode()).digest()
+
+    def check(
+        given: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)],
+    ) -> None:
+        offered = "" if given is None else given.credentials
+        found = hashlib.sha256(offered.encode("utf-8", "surrogateescape")).digest()
+        if not hmac.compare_digest(found, expected):
+            raise Problem(401, "This needs the operator's token.", headers=_ASKS)
+
+    router = APIRouter(prefix="/v1/operator", tags=["operator"], dependencies=[Depends(check)])
+
+    @router.post("/tokens", responses=problems(401, 422, 503))
+    async def mint(asked: TokenRequest) -> Tokens:
+        """Make tokens; each lets one device enrol, once."""
+        return Tokens(tokens=await service.mint(asked.n))
+
+    @router.get("/status", responses=problems(401))
+    async def status() -> OperatorStatus:
+        """Return how the service is doing."""
+        return OperatorStatus.model_validate(service.operator_status())
+
+    @router.delete(
+        "/devices/{device}",
+        status_code=204,
+        response_class=Response,
+        responses=answers(
+            {"description": "The device is revoked."}, 401, 404, 422, 503, status=204
+        ),
+    )
+    async def revoke(device: Device) -> Response:
+        """Revoke a device; whatever it sends from now on is refused."""
+        if not await service.revoke(bytes.fromhex(device)):
+            raise Problem(404, "No such device is enrolled.")
+        return Response(status_code=204)
+
+    return router

@@ -1,0 +1,101 @@
+"""The doors through which simulated reports come: real bit vectors, or counts of the same law."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn.messages import Aggregate, Grant
+from retrasyn.oracles.choice import oracle_for
+from retrasyn.randomness.words import address
+
+
+def count_states(states: npt.NDArray[np.int32], n_states: int) -> npt.NDArray[np.int64]:
+    """Count how many devices are in each state; null reports (-1) are in none."""
+    return np.bincount(states + 1, minlength=n_states + 1)[1:]
+
+
+class ReportSource(Protocol):
+    """Answers a grant."""
+
+    name: ClassVar[str]
+
+    def collect(
+        self,
+        grant: Grant,
+        states: npt.NDArray[np.int32],
+        addresses: npt.NDArray[np.uint64],
+        *,
+        n_states: int,
+        lane: str,
+    ) -> Aggregate:
+        """Return the sum of all reports."""
+        ...  # pragma: no cover - a protocol has no body
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Two binomials per state: the law of the sum of n reports, in O(n_states)."""
+
+    seed: int
+    name: ClassVar[str] = "counts"
+
+    def collect(
+        self,
+        grant: Grant,
+        states: npt.NDArray[np.int32],
+        addresses: npt.NDArray[np.uint64],
+        *,
+        n_states: int,
+        lane: str,
+    ) -> Aggregate:
+        """Draw the sum of all reports from the true counts."""
+        del addresses
+        true = count_states(states, n_states)
+        key = address(self.seed, grant.t, f"noise/{lane}", n_bytes=16)
+        generator = np.random.Generator(np.random.Philox(key=key))
+        return oracle_for(grant).draw_counts(true, states.size, generator=generator)
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """One perturbed bit vector per reporter, added up."""
+
+    seed: int
+    name: ClassVar[str] = "reports"
+
+    def collect(
+        self,
+        grant: Grant,
+        states: npt.NDArray[np.int32],
+        addresses: npt.NDArray[np.uint64],
+        *,
+        n_states: int,
+        lane: str,
+    ) -> Aggregate:
+        """Perturb every state and count the bits."""
+        oracle = oracle_for(grant)
+        key = address(self.seed, grant.t, f"noise/{lane}")
+        packed = oracle.perturb(states, addresses, key=key, n_states=n_states)
+        return oracle.aggregate(packed, n_states=n_states)
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """No noise at all. Simulation only."""
+
+    name: ClassVar[str] = "truth"
+
+    def collect(
+        self,
+        grant: Grant,
+        states: npt.NDArray[np.int32],
+        addresses: npt.NDArray[np.uint64],
+        *,
+        n_states: int,
+        lane: str,
+    ) -> Aggregate:
+        """Count the true states."""
+        del grant, addresses, lane
+        return Aggregate(counts=count_states(states, n_states), n=states.size)

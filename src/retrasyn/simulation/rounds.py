@@ -1,0 +1,102 @@
+"""A curator fed with the sums of real reports: live by the service, again on recovery and replay.
+
+Whoever holds what was folded of each round gets the same releases, byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn.curator import Curator
+from retrasyn.mechanisms.base import drive
+from retrasyn.messages import TRANSITION, Aggregate, Ask, Estimate, Flags, Grant, Question, Release
+from retrasyn.privacy.replay import Replay
+from retrasyn.simulation.simulation import replays_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """The sum of all reports on one question, and the ledger keys that sent them."""
+
+    aggregate: Aggregate
+    keys: npt.NDArray[np.int64]  # [aggregate.n], ascending
+
+    def __post_init__(self) -> None:
+        if self.keys.size != self.aggregate.n:
+            raise ValueError(f"{self.aggregate.n} reports came from {self.keys.size} keys")
+
+
+NO_ANSWERS = Answers(
+    aggregate=Aggregate(counts=np.empty(0, np.int64), n=0), keys=np.empty(0, np.int64)
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """All that remains of a round once its single reports are gone."""
+
+    t: int
+    epsilon: int  # micro-nats the round asked of each reporter; 0 if nobody was to report
+    size: int  # devices that share, where that is counted
+    n_enrolled: int
+    answers: Mapping[Question, Answers]
+    flags: Flags | None = None  # where starting and stopping are public
+
+
+@dataclass(slots=True)
+class Recorded:
+    """Steps a curator through folded rounds; every report is recounted twice."""
+
+    curator: Curator
+    declared: Replay = field(init=False)  # in the declared unit and ledger key
+    personal: Replay = field(init=False)  # per person and position
+    n_users: int = 0  # devices that ever enrolled
+    door_name: ClassVar[str] = "rounds"
+
+    def __post_init__(self) -> None:
+        self.declared, self.personal = replays_of(self.curator)
+
+    def step(self, folded: Folded) -> Release:
+        """Run one timestamp; a round without reports leaves the model as it was."""
+        curator, granted = self.curator, list[Grant]()
+        unheard = {TRANSITION: NO_ANSWERS} | dict(folded.answers)
+
+        def answer(ask: Ask) -> Estimate | None:
+            found = unheard.pop(ask.question, NO_ANSWERS)
+            grant = self._charge(ask, folded, found.keys)
+            if found.keys.size == 0:
+                return None
+            granted.append(grant)
+            return curator.estimate(grant, found.aggregate)
+
+        dialogue = curator.begin(
+            folded.t, size=folded.size, n_enrolled=folded.n_enrolled, flags=folded.flags
+        )
+        outcome = drive(dialogue, answer)
+        granted += self._charge_unheard(folded, unheard)
+        return curator.end(folded.t, outcome, size=folded.size, granted=granted, flags=folded.flags)
+
+    def _charge(self, ask: Ask, folded: Folded, keys: npt.NDArray[np.int64]) -> Grant:
+        """Charge the ledger, and tell the recounts who reported."""
+        grant = self.curator.admit(ask, t=folded.t, epsilon=folded.epsilon, reporters=keys)
+        if keys.size:
+            for replay in (self.declared, self.personal):
+                replay.observe(folded.t, grant.epsilon, keys, ask.question.lookback)
+        return grant
+
+    def _charge_unheard(self, folded: Folded, unheard: Mapping[Question, Answers]) -> list[Grant]:
+        """Charge for reports that nobody asks for any more.
+
+        A round asks what seems right when it opens. If that has changed by the time it is folded,
+        its reports are of no use, but they were sent.
+        """
+        charged = [
+            self._charge(Ask(share=1.0, question=question), folded, answers.keys)
+            for question, answers in unheard.items()
+        ]
+        return [grant for grant in charged if grant.reporters.size]

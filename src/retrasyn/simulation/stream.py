@@ -1,0 +1,192 @@
+"""Simulated devices fed one timestamp at a time: real-time use without a server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from retrasyn.data.trajectories import MAX_TIME
+from retrasyn.errors import InputError
+from retrasyn.messages import Release
+from retrasyn.privacy.receipt import NO_ROUNDS, Receipt, ReportedRounds, stamp_of
+from retrasyn.simulation.plan import Plan
+from retrasyn.simulation.population import Identities, Outside, Step, stable_words
+from retrasyn.simulation.simulation import Simulation
+from retrasyn.space import Grid
+from retrasyn.space.grid import format_box
+from retrasyn.space.kernels import OUTSIDE
+
+Identifier = int | str
+MAX_SILENCE = 100_000
+"""Most timestamps that may be missing between two lines."""
+
+
+@dataclass(slots=True)
+class Live:
+    """A running simulation that learns identifiers as they appear.
+
+    A traj_id that is absent for a while and returns has quit and entered again; its ledger key
+    stays the same.
+
+    >>> from retrasyn.simulation.plan import Plan
+    >>> from retrasyn.space import Box, Grid
+    >>> live = Live.start(Plan.of("uniform-b"), Grid(Box(0, 0, 1, 1), 2), epsilon=1, window=3)
+    >>> [release.n_points for release in live.step(5, ["a", "b"], [0.1, 0.9], [0.1, 0.9])]
+    [2]
+    >>> [release.t for release in live.step(7, ["a"], [0.1], [0.2])]
+    [6, 7]
+    """
+
+    plan: Plan
+    simulation: Simulation
+    seed: int | None  # None: drawn and kept to ourselves
+    outside: Outside = "refuse"
+    n_points_in: int = 0
+    n_points_out: int = 0
+    n_dropped: int = 0
+    _streams: dict[Identifier, int] = field(default_factory=dict)
+    _persons: dict[Identifier, int] = field(default_factory=dict)
+    _keys: dict[Identifier, int] = field(default_factory=dict)
+    _user_of: dict[Identifier, Identifier] = field(default_factory=dict)
+    _has_users: bool | None = None
+
+    @classmethod
+    def start(
+        cls,
+        plan: Plan,
+        grid: Grid,
+        *,
+        epsilon: float,
+        window: int,
+        seed: int = 0,
+        secret: bool = False,
+        outside: Outside = "refuse",
+    ) -> Live:
+        """Begin with nobody."""
+        simulation = plan.simulation(
+            grid, Identities.none(), epsilon=epsilon, window=window, seed=seed
+        )
+        return cls(plan, simulation, None if secret else seed, outside)
+
+    def step(
+        self,
+        t: int,
+        traj_id: Sequence[Identifier],
+        x: Sequence[float],
+        y: Sequence[float],
+        user_id: Sequence[Identifier] | None = None,
+    ) -> list[Release]:
+        """Run timestamp t, and before it the timestamps since the last one, at which nobody was."""
+        if abs(t) > MAX_TIME:
+            raise InputError(f"t={t} is beyond {MAX_TIME:,}; number the time steps 0, 1, 2, ...")
+        last = self.simulation.curator.state.t
+        if last is not None and not last < t <= last + MAX_SILENCE:
+            raise InputError(
+                f"t={t} follows t={last}; timestamps must ascend, by at most {MAX_SILENCE:,}"
+            )
+        step = self._sense(t, traj_id, x, y, user_id)
+        silent = range(t if last is None else last + 1, t)
+        nobody = (np.empty(0, np.int32), np.empty(0, np.uint16))
+        steps = [*(Step(then, *nobody) for then in silent), step]
+        releases = [self.simulation.step(one) for one in steps]
+        self.n_points_out += sum(release.n_points for release in releases)
+        return releases
+
+    def receipt(self, *, rounds: ReportedRounds | None = None) -> Receipt:
+        """State what was done so far, with all rounds unless others are given."""
+        return self.plan.receipt(
+            self.simulation,
+            rounds=rounds,
+            seed=self.seed,
+            has_users=bool(self._has_users),
+            box_inferred=False,
+            enrols_on_sight=True,
+            n_points_in=self.n_points_in,
+            n_points_dropped=self.n_dropped,
+            n_points_out=self.n_points_out,
+        )
+
+    def stamp(self) -> dict[str, Any]:
+        """Return the short receipt that every release carries: the releases are its rounds."""
+        return stamp_of(
+            self.receipt(rounds=NO_ROUNDS), n_rounds=len(self.simulation.curator.state.rounds)
+        )
+
+    def _sense(
+        self,
+        t: int,
+        traj_id: Sequence[Identifier],
+        x: Sequence[float],
+        y: Sequence[float],
+        user_id: Sequence[Identifier] | None,
+    ) -> Step:
+        """Check one timestamp's positions and put them on the grid."""
+        n = len(traj_id)
+        lengths = {"x": len(x), "y": len(y), "user_id": n if user_id is None else len(user_id)}
+        for name, length in lengths.items():
+            if length != n:
+                raise InputError(f"{name} has {length} entries, traj_id has {n}")
+        if n and self._has_users not in (None, user_id is not None):
+            raise InputError("user_id must be given at every timestamp or at none")
+        xs, ys = np.asarray(x, np.float64), np.asarray(y, np.float64)
+        if not (np.isfinite(xs).all() and np.isfinite(ys).all()):
+            raise InputError("x and y must be finite numbers")
+        for name, values in (("traj_id", traj_id), ("user_id", user_id or ())):
+            if len(set(values)) != len(values):
+                raise InputError(f"{_twins(name, values)} are equal: two points at t={t}; keep one")
+        cells, n_outside = self.simulation.curator.grid.locate(xs, ys)
+        if n_outside and self.outside == "refuse":
+            raise InputError(
+                f"{n_outside} of {n} points lie outside the box "
+                f"{format_box(self.simulation.curator.grid.box)}; widen --box, or drop them with "
+                "--outside drop"
+            )
+        streams = self._number(traj_id, user_id)
+        self.n_points_in += n
+        self.n_dropped += n_outside
+        inside = cells != OUTSIDE
+        return Step(t, streams[inside], cells[inside])
+
+    def _number(
+        self, traj_id: Sequence[Identifier], user_id: Sequence[Identifier] | None
+    ) -> npt.NDArray[np.int32]:
+        """Return the numbers of streams, opening those not seen before."""
+        users = traj_id if user_id is None else user_id
+        for number, (stream, user) in enumerate(zip(traj_id, users, strict=True), 1):
+            if self._user_of.setdefault(stream, user) != user:
+                raise InputError(
+                    f"entry {number}: its traj_id changes its user_id; give each user's part a "
+                    "traj_id of its own"
+                )
+        if traj_id:
+            self._has_users = user_id is not None
+        for stream, user in zip(traj_id, users, strict=True):
+            if stream not in self._streams:
+                self._open(stream, user)
+        self.simulation.population.make_room()
+        return np.array([self._streams[stream] for stream in traj_id], np.int32)
+
+    def _open(self, stream: Identifier, user: Identifier) -> None:
+        """Open a stream, and a person and a ledger key where they are new."""
+        identities = self.simulation.population.identities
+        person = self._persons.setdefault(user, len(self._persons))
+        owner = user if self.plan.reading.ledger == "user" else stream
+        if owner not in self._keys:
+            keys = identities.add_keys(stable_words([owner]), np.array([person]))
+            self._keys[owner] = int(keys[0])
+        opened = identities.add_streams(np.array([self._keys[owner]]))
+        self._streams[stream] = int(opened[0])
+
+
+def _twins(name: str, values: Sequence[Identifier]) -> str:
+    """Name two equal entries by their places: what stands in logs names no person."""
+    seen: dict[Identifier, int] = {}
+    for number, value in enumerate(values, 1):
+        if value in seen:
+            return f"entries {seen[value]} and {number} of {name}"
+        seen[value] = number
+    raise AssertionError("no two entries are equal")  # pragma: no cover - asked only if there are

@@ -1,0 +1,162 @@
+"""Some of the synthetic streams: how they begin, where they are, and what is released of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from retrasyn.engines.base import total
+from retrasyn.synthesis import kernels
+from retrasyn.synthesis import kernels as ordered
+from retrasyn.synthesis.streams import Columns, Streams, part_of
+from retrasyn.synthesis.threads import over_slices
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from retrasyn.arrays import Arrays
+    from retrasyn.space import Grid
+
+
+class PointSink(Protocol):
+    """Takes the points of a shard to where they are to lie."""
+
+    def write(self, t: int, points: Columns) -> None:
+        """Take the points of one timestamp: ids, cells, x, y."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def flush(self) -> None:
+        """Keep nothing back: what was taken so far lies where it is to lie."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is kept back."""
+        ...  # pragma: no cover - a protocol has no body
+
+
+MakeSink = Callable[[int, int], PointSink]
+"""Makes the sink of shard i of n."""
+
+
+@dataclass(slots=True)
+class ShardBase:
+    """Part number `index` of `n_shards`: it holds the streams whose id leaves that remainder."""
+
+    index: int
+    n_shards: int
+    grid: Grid
+    continuous: bool = False
+    n_threads: int | None = None
+    sink: PointSink | None = None
+    streams: Streams = field(default_factory=Streams)
+    _midway: bool = False  # within a timestamp
+    _kept: npt.NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
+    _places: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    _keys: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    _groups: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+
+    def give_birth(
+        self,
+        t: int,
+        keys: tuple[int, int],
+        first_id: int,
+        n_born: int,
+        table: npt.NDArray[np.uint64],
+    ) -> None:
+        """Begin those of n_born new streams that are ours; keys are of cells and of points."""
+        streams, first = self.streams, self.streams.n
+        own = first_id + (self.index - first_id) % self.n_shards
+        ids = np.arange(own, first_id + n_born, self.n_shards)
+        streams.reserve(first + ids.size)
+        streams.n = first + ids.size
+        part = slice(first, streams.n)
+        streams.ids[part] = ids
+        streams.entered[part] = t
+        kernels.draw_births(ids, streams.cells[part], np.uint64(keys[0]), table)
+        if self.continuous:
+            streams.follow_points()
+            ordered.place_newborn(
+                ids,
+                streams.cells[part],
+                np.uint64(keys[1]),
+                self.grid.side,
+                streams.x[part],
+                streams.y[part],
+            )
+
+    def count_cells(self) -> npt.NDArray[np.int64]:
+        """Return how many streams there are per cell: [n_cells]."""
+        _, cells, _ = self.streams.living()
+        counts = self._over_slices(lambda part: kernels.count_cells(cells[part], self.grid.n_cells))
+        return total(counts)
+
+    def release(self, t: int, key: int) -> Columns:
+        """Return ids, cells and points; none if this shard has a sink, which takes them."""
+        ids, cells, _ = self.streams.living()
+        x, y = self.points(key)
+        self._midway = False
+        if self.sink is None:
+            return {"ids": ids.copy(), "cells": cells.copy(), "x": x, "y": y}
+        self.sink.write(t, {"ids": ids, "cells": cells, "x": x, "y": y})
+        return {"ids": ids[:0], "cells": cells[:0], "x": x[:0], "y": y[:0]}
+
+    def flush(self) -> None:
+        """Bring the sink to keep nothing back."""
+        if self.sink is not None:
+            self.sink.flush()
+
+    def take(self, columns: Columns) -> None:
+        """Hold those of all streams that are ours, and nothing else."""
+        self.streams = Streams.of(part_of(columns, self.index, self.n_shards))
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing but the streams has to be remembered."""
+        return not self._midway and (self.sink is None or self.sink.empty)
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all streams as plain arrays."""
+        return self.streams.columns()
+
+    def load_arrays(self, arrays: Arrays) -> None:
+        """Take streams over from plain arrays."""
+        self.streams = Streams.of({name: array.copy() for name, array in arrays.items()})
+
+    def points(self, key: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return where every stream is: where its path led, or drawn uniformly in its cell."""
+        grid, n = self.grid, self.streams.n
+        if self.continuous:
+            return (
+                grid.box.x0 + self.streams.x[:n] * grid.cell_width,
+                grid.box.y0 + self.streams.y[:n] * grid.cell_height,
+            )
+        ids, cells, _ = self.streams.living()
+        x, y = np.empty(n), np.empty(n)
+        self._over_slices(
+            lambda part: kernels.draw_points(
+                ids[part],
+                cells[part],
+                np.uint64(key),
+                grid.corners,
+                grid.cell_width,
+                grid.cell_height,
+                x[part],
+                y[part],
+            )
+        )
+        return x, y
+
+    def _fresh_marks(self) -> npt.NDArray[np.uint16]:
+        """Return room for the next cell of every stream, or the mark of its end."""
+        n, room = self.streams.n, self._kept if self._kept.base is None else self._kept.base
+        if room.size < n:
+            room = np.empty(n + n // 4 + 1, np.uint16)
+        self._kept, self._midway = room[:n], True
+        return self._kept
+
+    def _over_slices(self, work: Callable[[slice], Any]) -> list[Any]:
+        return over_slices(work, self.streams.n, self.n_threads)
