@@ -37,7 +37,7 @@ _GROUPS = {
     "Space": "Box Grid StateSpace",
     "Evaluation": "evaluate Scores",
     "Made-up streams": "generate city_network read_network RoadNetwork",
-    "Reading the paper": "Reading SAFE AUTHORS",
+    "Reading the paper": "Interpretation SAFE AUTHORS",
     "Errors and version": "RetraSynError __version__",
 }
 

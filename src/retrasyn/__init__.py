@@ -46,7 +46,7 @@ _HOMES = {
     "Curator": "retrasyn.curator",
     "Grid": "retrasyn.space.grid",
     "METHODS": "retrasyn.methods",
-    "Reading": "retrasyn.interpretation",
+    "Interpretation": "retrasyn.interpretation",
     "Release": "retrasyn.messages",
     "RetraSynError": "retrasyn.errors",
     "RoadNetwork": "retrasyn.data.moving_objects.network",
