@@ -109,7 +109,7 @@ def test_every_option_of_the_command_line_is_mentioned(command: str, option: str
     assert mentioned(option), f"{option} of {command}"
 
 
-@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(retrasyn.Reading)])
+@pytest.mark.parametrize("name", [one.name for one in dataclasses.fields(retrasyn.Interpretation)])
 def test_every_open_question_has_a_row_among_the_deviations(name: str) -> None:
     rows = re.findall(r"^\| `(\w+)`", (ROOT / "docs/deviations.md").read_text(), re.MULTILINE)
     assert rows.count(name) == 1

@@ -75,8 +75,7 @@ def test_only_kernels_import_numba():
 @pytest.mark.parametrize(
     "module",
     [
-        "randomness.addresses",
-        "randomness.entropy",
+        "randomness.words",
         "oracles.threshold",
         "oracles.single",
         "messages",

@@ -9,16 +9,16 @@ from hypothesis import given
 import naive
 from metrics.pairs import UNIT, Case, cases, same
 from retrasyn.metrics.density import density_errors
-from retrasyn.metrics.moving import LatestPoints, MovingScores
+from retrasyn.metrics.moving import MovingScores, Points
 from retrasyn.metrics.pair import Pair
 from retrasyn.metrics.query import random_queries
 from retrasyn.metrics.transition import transition_errors
 
 FEW = {"n_queries": 7, "top_cells": 4, "top_patterns": 9}
-NOBODY = LatestPoints(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+NOBODY = Points(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
 
 
-def points_at(paths, t, random) -> LatestPoints:
+def points_at(paths, t, random) -> Points:
     """Return who is where, in any order; a path's number is its identifier."""
     rows = [
         (identifier, *points[t - begin])
@@ -28,7 +28,7 @@ def points_at(paths, t, random) -> LatestPoints:
     if not rows:
         return NOBODY
     ids, x, y = zip(*[rows[n] for n in random.permutation(len(rows))], strict=True)
-    return LatestPoints(np.array(ids), np.array(x), np.array(y))
+    return Points(np.array(ids), np.array(x), np.array(y))
 
 
 def steps_of(case):
@@ -83,8 +83,8 @@ def test_the_latest_span_has_the_figures_of_the_plain_loop(case):
 
 def test_moves_are_compared_even_if_a_span_is_one_timestamp():
     scores = MovingScores(Case([], [], UNIT, 4, 1, 0).grid, span=1)
-    here = LatestPoints(np.array([1]), np.array([0.1]), np.array([0.1]))
-    there = LatestPoints(np.array([1]), np.array([0.3]), np.array([0.1]))
+    here = Points(np.array([1]), np.array([0.1]), np.array([0.1]))
+    there = Points(np.array([1]), np.array([0.3]), np.array([0.1]))
     scores.update(here, here)
     assert scores.update(there, here).transition_error == pytest.approx(math.log(2))
     assert scores.update(there, here).transition_error == pytest.approx(math.log(2))
@@ -93,7 +93,7 @@ def test_moves_are_compared_even_if_a_span_is_one_timestamp():
 @pytest.mark.parametrize("somebody", [True, False])
 def test_a_span_without_real_points_cannot_be_queried(somebody):
     scores = MovingScores(Case([], [], UNIT, 4, 1, 0).grid, span=2, n_queries=50)
-    crowd = LatestPoints(np.arange(50), np.linspace(0, 1, 50), np.linspace(0, 1, 50))
+    crowd = Points(np.arange(50), np.linspace(0, 1, 50), np.linspace(0, 1, 50))
     for _ in range(3):
         latest = scores.update(NOBODY, crowd if somebody else NOBODY)
     assert math.isnan(latest.query_error)
@@ -103,7 +103,7 @@ def test_a_span_without_real_points_cannot_be_queried(somebody):
 
 def test_somebody_who_pauses_makes_no_move_over_the_pause():
     scores = MovingScores(Case([], [], UNIT, 4, 1, 0).grid, span=3)
-    here = LatestPoints(np.array([7]), np.array([0.1]), np.array([0.1]))
+    here = Points(np.array([7]), np.array([0.1]), np.array([0.1]))
     scores.update(here, here)
     scores.update(NOBODY, here)
     latest = scores.update(here, here)

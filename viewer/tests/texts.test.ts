@@ -43,7 +43,7 @@ test("the page has no inline script or style", async () => {
 });
 
 test("what a receipt says is not protected is translated", async () => {
-  const source = await readFile("../src/retrasyn/privacy/left_open.py", "utf8");
+  const source = await readFile("../src/retrasyn/privacy/receipt.py", "utf8");
   // Strings that Python puts together stand in one expression, line after line.
   const joined = source.replace(/"\s*\n\s*"/g, "");
   for (const statements of [german, chinese]) {

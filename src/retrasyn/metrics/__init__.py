@@ -5,8 +5,8 @@ from retrasyn.metrics.duration import duration_error as duration_error
 from retrasyn.metrics.hotspot import hotspot_ndcg as hotspot_ndcg
 from retrasyn.metrics.kendall import kendall_tau as kendall_tau
 from retrasyn.metrics.length import length_error as length_error
-from retrasyn.metrics.moving import LatestPoints as LatestPoints
 from retrasyn.metrics.moving import MovingScores as MovingScores
+from retrasyn.metrics.moving import Points as Points
 from retrasyn.metrics.pair import Pair as Pair
 from retrasyn.metrics.pattern import pattern_f1 as pattern_f1
 from retrasyn.metrics.query import query_error as query_error

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _FIRST = np.zeros(1, np.int64)
 
 
-class LatestPoints(NamedTuple):
+class Points(NamedTuple):
     """Who is where at one timestamp."""
 
     ids: npt.NDArray[np.int64]  # [n_active], each once
@@ -54,7 +54,7 @@ class MovingScores:
 
     >>> from retrasyn.space.grid import Box, Grid
     >>> scores = MovingScores(Grid(Box(0, 0, 4, 4), side=4), span=2)
-    >>> here = LatestPoints(np.array([1, 2]), np.array([0.5, 3.5]), np.array([0.5, 0.5]))
+    >>> here = Points(np.array([1, 2]), np.array([0.5, 3.5]), np.array([0.5, 0.5]))
     >>> scores.update(here, here).density_error
     0.0
     >>> scores.update(here, here).pattern_f1
@@ -76,12 +76,12 @@ class MovingScores:
         )
         self.grid, self.span, self.seed = grid, span, seed
         self.n_queries, self.top_cells, self.top_patterns = n_queries, top_cells, top_patterns
-        self._recent: deque[tuple[LatestPoints, LatestPoints]] = deque(
+        self._recent: deque[tuple[Points, Points]] = deque(
             maxlen=max(span, 2)
         )  # a move needs two
         self._n_seen = 0
 
-    def update(self, real: LatestPoints, synthetic: LatestPoints) -> StreamingScores:
+    def update(self, real: Points, synthetic: Points) -> StreamingScores:
         """Take in the next timestamp; scores of a span are NaN until one has passed."""
         self._recent.append((real, synthetic))
         self._n_seen += 1
@@ -119,7 +119,7 @@ class MovingScores:
         )
 
 
-def _gather(steps: list[LatestPoints], grid: Grid) -> Gridded:
+def _gather(steps: list[Points], grid: Grid) -> Gridded:
     """Turn points by timestamp into streams; one that pauses goes on as another."""
     ids, x, y = (np.concatenate(columns) for columns in zip(*steps, strict=True))
     t = np.repeat(np.arange(len(steps)), [step.ids.size for step in steps])

@@ -34,7 +34,7 @@ def summarise(values: list[float]) -> SeedSummary | None:
     """Return the mean and the sample standard deviation, or None of nothing.
 
     >>> summarise([1.0, 2.0, 3.0])
-    Summary(mean=2.0, spread=1.0, n_seeds=3)
+    SeedSummary(mean=2.0, spread=1.0, n_seeds=3)
     >>> summarise([])
     """
     if not values:
