@@ -9,13 +9,13 @@ import time
 import pytest
 from paho.mqtt import publish
 
-from broker import broker, free_port
-from certificates import self_signed
-from components import need
-from live_service import wait_for
-from phone_messages import OWNTRACKS
 from retrasyn.client.gateway.mqtt import PASSWORD, Subscriber
 from retrasyn.errors import ServerError
+from support.broker import broker, free_port
+from support.certificates import self_signed
+from support.components import need
+from support.live_service import wait_for
+from support.phone_messages import OWNTRACKS
 
 WORD = {"username": "anna", "password": "a long word"}
 TOPIC = "owntracks/anna/phone"

@@ -9,13 +9,13 @@ import time
 
 import pytest
 
-from phone_messages import OWNTRACKS, TRACCAR
-from plain_curator import PlainCurator, serving, small_campaign
 from retrasyn.client.gateway import listener as listening
 from retrasyn.client.gateway.listener import Listener
 from retrasyn.client.gateway.mqtt import Subscriber
 from retrasyn.client.gateway.phones import Phones
 from retrasyn.errors import ConsentError, LedgerError, ServerError, SettingError
+from support.phone_messages import OWNTRACKS, TRACCAR
+from support.plain_curator import PlainCurator, serving, small_campaign
 
 
 @pytest.fixture

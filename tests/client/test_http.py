@@ -6,10 +6,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from certificates import self_signed
-from plain_curator import PlainCurator, serving, small_campaign
 from retrasyn.client.curator_client import CuratorClient, is_loopback
 from retrasyn.errors import ServerError
+from support.certificates import self_signed
+from support.plain_curator import PlainCurator, serving, small_campaign
 
 
 class Odd(BaseHTTPRequestHandler):

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 from paho.mqtt import publish
 
-from broker import broker
-from live_service import COMMAND, end, service, wait_for
-from phone_messages import OWNTRACKS, TRACCAR
 from retrasyn.client.owner import read_identity
+from support.broker import broker
+from support.live_service import COMMAND, end, service, wait_for
+from support.phone_messages import OWNTRACKS, TRACCAR
 
 BOX = (2.0, 48.0, 3.0, 49.0)
 SIDE = 3

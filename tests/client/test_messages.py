@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phone_messages import OWNTRACKS, TRACCAR
 from retrasyn.client.gateway.messages import (
     name_of_topic,
     read_json,
@@ -15,6 +14,7 @@ from retrasyn.client.gateway.messages import (
     read_parameters,
 )
 from retrasyn.errors import InputError
+from support.phone_messages import OWNTRACKS, TRACCAR
 
 NOW = 1_700_000_000_000
 

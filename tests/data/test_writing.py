@@ -17,7 +17,7 @@ from retrasyn.data.metadata import Clock
 from retrasyn.data.writing_files import check_writable
 from retrasyn.errors import OutputError
 from retrasyn.files import replacing
-from streams import recordings
+from support.streams import recordings
 
 SUFFIXES = [".csv", ".parquet"]
 EVERY_SUFFIX = [*SUFFIXES, ".geoparquet", ".geojson", ".mfjson"]

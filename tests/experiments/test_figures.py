@@ -6,13 +6,13 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from experiments import made_up
 from retrasyn.errors import MissingExtra, OutputError
 from retrasyn.experiments.cells import Results, Timings
 from retrasyn.experiments.figures import FIGURES, save, style
 from retrasyn.experiments.figures.style import slim
 from retrasyn.experiments.tables import TABLES
 from retrasyn.experiments.tables.utility import MAIN
+from support import made_up
 
 RESULTS, TIMINGS = made_up.results(), made_up.timings()
 LARGEST = 160_000  # bytes of an SVG
@@ -110,7 +110,10 @@ def test_nothing_computed_is_drawn_as_such(name, tmp_path):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_one_seed_of_one_data_set_is_enough(name):
-    results, timings = made_up.results(1, ("tdrive",)), made_up.timings(1, ("tdrive",))
+    results, timings = (
+        made_up.results(1, ("tdrive",)),
+        made_up.timings(1, ("tdrive",)),
+    )
     few = Results({key: row for key, row in results.rows.items() if key.method != "lba"})
 
     figure = FIGURES[name](few, timings, made_up.DATASETS[:1])

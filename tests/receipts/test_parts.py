@@ -7,11 +7,11 @@ import shutil
 
 import pytest
 
-from cli.running import run
 from retrasyn.receipts.files import open_receipt, read_receipt
 from retrasyn.receipts.verify import verify
 from retrasyn.service.service import Service
-from service.crowd import Crowd, SetClock, finish, play, settings_in
+from support.command_line import run
+from support.crowd import Crowd, SetClock, finish, play, settings_in
 
 
 @pytest.fixture(scope="module", params=["steered", "uniform-b"])

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import retrasyn
-from receipts.made import RUNS, city, receipt, run
 from retrasyn.errors import InputError
 from retrasyn.privacy.receipt import Receipt, WorstWindow
 from retrasyn.receipts.files import (
@@ -21,6 +20,7 @@ from retrasyn.receipts.files import (
     write_with_receipt,
 )
 from retrasyn.receipts.verify import find_release, verify
+from support.made_receipts import RUNS, city, receipt, run
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from retrasyn.service.admission.records import keys_of_marks, read_chunks
 from retrasyn.service.admission.tags import matching, pads_of, tags_of
 from retrasyn.wire.batches import join_frames
 from retrasyn.wire.frames import decode_heartbeat, decode_report, tag_of
-from senders import Senders
+from support.senders import Senders
 
 SECRET = hashlib.sha256(b"nobody's").digest()
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-import postgres
 from retrasyn.errors import Busy, StoreError, UnknownToken, WireError
 from retrasyn.service import write_queue as ingest_module
 from retrasyn.service.admission.records import read_chunks
 from retrasyn.service.store import FoldedRow, open_store
 from retrasyn.service.write_queue import WriteQueue
 from retrasyn.wire.batches import join_frames
-from senders import Senders
+from support import postgres
+from support.senders import Senders
 
 HERE = Path(__file__).parent
 

@@ -19,7 +19,7 @@ from retrasyn.service.service import Service
 from retrasyn.wire import decode_round, round_hash
 from retrasyn.wire.canonical import signed_part, unseal
 from retrasyn.wire.frames import tag_of
-from service.crowd import START, Crowd, SetClock, finish, play, settings_in
+from support.crowd import START, Crowd, SetClock, finish, play, settings_in
 
 METHODS = ["steered", "steered-flags", "steered-hidden", "retrasyn-p", "retrasyn-b", "noeq-p"]
 HOUR = 3600

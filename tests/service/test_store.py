@@ -6,10 +6,10 @@ import stat
 
 import pytest
 
-import postgres
 from retrasyn.errors import StoreError, UnknownToken
 from retrasyn.service.store import FoldedRow, RoundRow, open_store
 from retrasyn.service.store.sql import STEPS
+from support import postgres
 
 CAMPAIGN = b"campaign"
 SECRET_BITS = hashlib.sha512(b"bits").digest() * 3

@@ -10,7 +10,7 @@ from retrasyn.errors import InputError
 from retrasyn.simulation.plan import Plan
 from retrasyn.simulation.stream import Live
 from retrasyn.space import Box, Grid
-from streams import BOX, recordings
+from support.streams import BOX, recordings
 
 
 def play(live, real):

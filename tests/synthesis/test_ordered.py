@@ -28,7 +28,7 @@ from retrasyn.synthesis.steered_steps import _FLOOR, OrderedSteps
 from retrasyn.synthesis.streams import Streams
 from retrasyn.synthesis.synthesizer import Synthesizer
 from retrasyn.synthesis.threads import MIN_SLICE
-from shards import dealt
+from support.shards import dealt
 
 T, SEED = 1500, 7
 sides = st.integers(1, 6)

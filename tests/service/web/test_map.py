@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from retrasyn.service.viewing.source import TimestampPoints
-from service.viewing import plain
-from service.web.living import living
+from support import plain_frames as plain
+from support.living import living
 
 TIMES = [0, 1, 2, 4, 5]  # of releases; 3 was deleted by an operator
 SIDE, BOX = 6, (0.0, 0.0, 10.0, 10.0)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from retrasyn.receipts.files import receipt_place
-from service.web.living import living
+from support.living import living
 
 N_ROUNDS = 4
 

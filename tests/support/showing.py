@@ -10,7 +10,7 @@ from retrasyn.service.settings import LimitSettings, MapSettings, ServerSettings
 from retrasyn.service.viewing.content import ViewerContent
 from retrasyn.service.web.app import Watching
 from retrasyn.service.web.server import WebServer
-from service.web.living import Threaded
+from support.living import Threaded
 
 
 def status_of(source):

@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 import retrasyn
-from cli.running import run
-from service.basemap.made_tiles import made_vector
+from support.command_line import run
+from support.made_tiles import made_vector
 
 _OPTIONS = ("--box", "0,0,10,10", "--window", "3")
 _TRIPS = ("real", "trips", "tdrive", "oldenburg", "demo-out/real")

@@ -9,13 +9,13 @@ import random
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from campaigns import DEVICE, DEVICE_KEY, EPOCH, Campaign, manifest_of, sign, verify
 from retrasyn.device import Answer, Instant, Reporter, Tracker
 from retrasyn.device.memory import DeviceMemory, Lost, read_memory, write_memory
 from retrasyn.device.store import Witness
 from retrasyn.messages import MICRO, Manifest
 from retrasyn.wire import decode_report, encode_round
 from retrasyn.wire.frames import question_of
+from support.campaigns import DEVICE, DEVICE_KEY, EPOCH, Campaign, manifest_of, sign, verify
 
 N_STEPS = 70
 TAP: list[bytes] = []

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-import ledger_fuzz
-from campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of, verify
 from retrasyn.device import Answer, MemoryStore, Reporter, Tracker, ledger, rules
 from retrasyn.device import reporter as reporting
 from retrasyn.device.clock import Odometer
@@ -19,6 +17,8 @@ from retrasyn.device.ledger import LedgerEntry
 from retrasyn.device.memory import REASONS, MemoryCache, Pinned
 from retrasyn.device.store import Witness
 from retrasyn.messages import MOVING
+from support import ledger_fuzz
+from support.campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of, verify
 
 Patch = pytest.MonkeyPatch
 MOST_RUNS = 400

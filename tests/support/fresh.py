@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 _OURS = {"PYTHONPATH", "NUMBA_CACHE_DIR", "VIRTUAL_ENV"}  # what a newcomer has not set
 _BUILD = "import hatchling.build as build, sys; build.build_wheel(sys.argv[1])"
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from components import need
-from live_service import end, wait_for
+from support.components import need
+from support.live_service import end, wait_for
 
 OPEN = "allow_anonymous true\n"
 

@@ -28,9 +28,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cli.running import Outcome, run
+from support.command_line import Outcome, run
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 GUIDES = [path for path in DOCUMENTS if path.name == "README.md" or path.parent != ROOT]
 _NOTE = r"<!-- (not run|long|given|run with|exits with|without): (.*?) -->\n"

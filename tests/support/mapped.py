@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import live_service
+from support import live_service
 
 LAPTOP = {"width": 1440, "height": 900}
 TABLET = {"width": 1024, "height": 768}

@@ -6,12 +6,12 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from campaigns import Campaign, manifest_of
 from retrasyn.messages import MOVING, Heartbeat, Question, Report
 from retrasyn.service.admission.gate import Admission
 from retrasyn.service.store import RoundRow
 from retrasyn.wire import encode_heartbeat, encode_report
 from retrasyn.wire.frames import body_bytes, n_answers, question_code, question_of
+from support.campaigns import Campaign, manifest_of
 
 
 @dataclass

@@ -12,9 +12,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import components
+from support import components
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 _AS_ROOT = [] if os.geteuid() == 0 else ["--map-root-user"]
 _LOOPBACK = 'ip link set lo up && exec "$@"'
 

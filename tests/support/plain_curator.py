@@ -13,7 +13,6 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from campaigns import EVERYBODY, manifest_of
 from retrasyn.device import Instant
 from retrasyn.device.reporter import HTTP_STATUS
 from retrasyn.errors import WireError
@@ -32,6 +31,7 @@ from retrasyn.wire import (
 from retrasyn.wire.batches import split_frames, write_statuses
 from retrasyn.wire.canonical import seal, signed_part
 from retrasyn.wire.frames import is_heartbeat
+from support.campaigns import EVERYBODY, manifest_of
 
 
 @dataclass

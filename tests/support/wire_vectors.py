@@ -6,8 +6,6 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of
-from feeding import fed
 from retrasyn.messages import ENTERING, MICRO, MOVING, QUITTING, Ack, Heartbeat, Question, Report
 from retrasyn.oracles.single import report_bit, report_hash, report_symbol, report_unary
 from retrasyn.oracles.threshold import hash_range, lie_threshold, noise_threshold
@@ -25,8 +23,10 @@ from retrasyn.wire.batches import join_frames
 from retrasyn.wire.canonical import seal, signed_part
 from retrasyn.wire.frames import STATUSES, question_code
 from retrasyn.wire.texts import MANIFEST_FIELDS, ROUND_FIELDS
+from support.campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of
+from support.feeding import fed
 
-FOLDER = Path(__file__).parent / "vectors"
+FOLDER = Path(__file__).parents[1] / "vectors"
 SECRET = bytes(range(32))
 """The secret key of the test curator: never use it for anything else."""
 EPSILONS = (1, 1000, 100_000, 500_000, MICRO, 1_500_000, 2 * MICRO, 4 * MICRO, 10 * MICRO)

@@ -13,7 +13,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from components import need
+from support.components import need
 
 USER = "retrasyn"
 

@@ -18,7 +18,6 @@ import ray
 from ray.cluster_utils import Cluster
 from ray.exceptions import RayActorError
 
-from engines.adding import Adder
 from retrasyn.data.reading_files import read
 from retrasyn.engines.base import LocalEngine
 from retrasyn.engines.ray import RayEngine, RayTasks
@@ -27,6 +26,7 @@ from retrasyn.oracles.oue import OUE
 from retrasyn.service.aggregation import Sums, add_up
 from retrasyn.simulation.city import CITY_BOX, demo_city
 from retrasyn.simulation.run import synthesize
+from support.adder import Adder
 
 OBJECTS = 200 << 20
 COLUMNS = ("stream_ids", "begins", "starts", "x", "y")
@@ -189,7 +189,7 @@ def sums(nodes, n_reports):
 def service(nodes, folder):
     """Run a campaign here, then again on the cluster with two crashes in between."""
     from service import test_recovery as recovery
-    from service.crowd import Crowd, finish, play
+    from support.crowd import Crowd, finish, play
 
     whole, begun, other = (folder / name for name in ("whole", "begun", "other"))
     on_ray = {"engine": "ray", "address": nodes.cluster.address, "shards": 2}

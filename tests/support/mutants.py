@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from retrasyn.wire.batches import join_frames
-from service.web.living import Living
+from support.living import Living
 
 _JSON = {"Content-Type": "application/json"}
 _SCRAPS = (b"", b"\x00", b"\xff" * 9, b"%00", b"../", b"'\"<>", b"{}", b"9" * 30, b"-1", b"NaN")
@@ -121,7 +121,7 @@ def _harmless(names: dict[str, str]) -> dict[str, str]:
 
 def send_all(address: tuple[str, int], requests: Iterable[bytes]) -> Counter[int]:
     """Send requests from another process; count the statuses that came back."""
-    sender = Path(__file__).with_name("sender.py")
+    sender = Path(__file__).with_name("request_sender.py")
     with subprocess.Popen(
         [sys.executable, sender, address[0], str(address[1])],
         stdin=subprocess.PIPE,
