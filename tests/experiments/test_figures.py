@@ -110,10 +110,7 @@ def test_nothing_computed_is_drawn_as_such(name, tmp_path):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_one_seed_of_one_data_set_is_enough(name):
-    results, timings = (
-        made_up.results(1, ("tdrive",)),
-        made_up.timings(1, ("tdrive",)),
-    )
+    results, timings = made_up.results(1, ("tdrive",)), made_up.timings(1, ("tdrive",))
     few = Results({key: row for key, row in results.rows.items() if key.method != "lba"})
 
     figure = FIGURES[name](few, timings, made_up.DATASETS[:1])

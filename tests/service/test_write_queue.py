@@ -446,7 +446,7 @@ def limited(folder):
 
 def test_a_file_that_may_not_grow_gives_no_false_ack(tmp_path):
     paths = [str(HERE), str(HERE.parent), *sys.path]
-    program = f"import sys; sys.path[:0] = {paths!r}; from test_ingest import limited; "
+    program = f"import sys; sys.path[:0] = {paths!r}; from test_write_queue import limited; "
     command = [sys.executable, "-c", program + f"limited({str(tmp_path)!r})"]
     done = subprocess.run(command, capture_output=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr.decode()
