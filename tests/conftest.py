@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-import components
+from support import components
 
 settings.register_profile(
     "default",
@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(items):
 
 ROOT = Path(__file__).parents[1]
 # Modules that cannot be imported without ray, which has no wheel for the newest Python.
-_WITH_RAY = (ROOT / "src/retrasyn/engines/ray.py", ROOT / "tests/engines/ray_runs.py")
+_WITH_RAY = (ROOT / "src/retrasyn/engines/ray.py", ROOT / "tests/support/ray_runs.py")
 
 
 def pytest_configure(config):

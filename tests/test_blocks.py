@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from page_files import make_files
-from pages import GUIDES, ROOT, Block, QuickReader, blocks_of, name_of
+from support.page_files import make_files
+from support.pages import GUIDES, ROOT, Block, QuickReader, blocks_of, name_of
 
 NOT_RUN = {
     ("README.md", "make test"),  # what runs this very test

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-import components
+from support import components
 
 
 @pytest.fixture

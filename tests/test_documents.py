@@ -12,10 +12,10 @@ import pytest
 import typer
 
 import retrasyn
-from pages import DOCUMENTS, GUIDES, ROOT, blocks_of, name_of
 from retrasyn.cli import app
 from retrasyn.methods import ALIASES, find_method, parts_of, settings_of
 from retrasyn.privacy.receipt import Receipt
+from support.pages import DOCUMENTS, GUIDES, ROOT, blocks_of, name_of
 
 RESULTS = sorted((ROOT / "docs" / "reproduction").rglob("*.md"))  # written by `reproduce`
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))

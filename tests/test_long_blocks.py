@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-import postgres
-from components import need
-from fresh import build_wheel, copy_repository, make_environment
-from namespaces import namespace
-from page_files import make_files
-from pages import ENVIRONMENT, GUIDES, Reader, blocks_of, name_of
+from support import postgres
+from support.components import need
+from support.fresh import build_wheel, copy_repository, make_environment
+from support.namespaces import namespace
+from support.page_files import make_files
+from support.pages import ENVIRONMENT, GUIDES, Reader, blocks_of, name_of
 
 pytestmark = pytest.mark.long
 

@@ -59,6 +59,16 @@ def test_every_module_says_what_it_is(path):
     assert ast.get_docstring(ast.parse(path.read_text()))
 
 
+def test_tests_stand_where_the_package_has_what_they_test():
+    tests = Path(__file__).parent
+    across = {"contracts", "statistical", "support", "viewer"}
+    for path in tests.rglob("*.py"):
+        folder = path.parent.relative_to(tests)
+        assert str(folder) in across or (SOURCE / folder).is_dir(), path
+        is_test = path.name.startswith("test_") or path.name in ("conftest.py", "naive.py")
+        assert is_test != (folder.name == "support"), path
+
+
 def test_only_kernels_import_numba():
     importers = {
         str(path.relative_to(SOURCE))

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-import components
 import retrasyn
+from support import components
 
 ROOT = Path(__file__).parents[1]
 CONTAINER = ROOT / "Containerfile"

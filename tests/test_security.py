@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.running import run, write_table
+from support.command_line import run, write_table
 
 ROOT = Path(__file__).parents[1]
 CODE = sorted(

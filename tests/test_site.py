@@ -15,9 +15,9 @@ import pytest
 import typer
 
 import retrasyn
-from pages import ROOT
 from retrasyn.cli import app
 from retrasyn.service.settings import Settings
+from support.pages import ROOT
 
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(DOCS / "making"))

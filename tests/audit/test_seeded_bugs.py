@@ -9,7 +9,7 @@ import random
 import pytest
 
 from retrasyn.audit.oracle import audit_oracle
-from seeded.oracle_bugs import BUGS, GOOD
+from support.oracle_bugs import BUGS, GOOD
 
 PROOFS = {"exact", "epsilon", "marginals", "independence"}  # P1 to P4
 REPORTS = 6_000

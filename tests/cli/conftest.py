@@ -2,8 +2,8 @@
 
 import pytest
 
-from cli.running import TWO_STREAMS, write_table
 from retrasyn import demo_city, write
+from support.command_line import TWO_STREAMS, write_table
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from cli.running import assert_one_line, run
 from retrasyn.audit import subject
 from retrasyn.oracles import single
+from support.command_line import assert_one_line, run
 
 QUICK = ("--reports", "1000")
 

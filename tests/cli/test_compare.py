@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from cli.running import TWO_STREAMS, assert_refused, run, write_table
 from retrasyn.metrics.suite import METRICS
+from support.command_line import TWO_STREAMS, assert_refused, run, write_table
 
 UNIT_BOX = ("--box", "0,0,1,1")
 BOLD = "\x1b[1m"

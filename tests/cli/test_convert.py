@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from cli.running import assert_one_line, assert_refused, read_table, run
 from retrasyn.data import read
+from support.command_line import assert_one_line, assert_refused, read_table, run
 
 TDRIVE = "".join(
     f"{taxi},2008-02-02 13:{minute:02}:00,{116.3 + taxi / 100},{39.9 + minute / 1000}\n"

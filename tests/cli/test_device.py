@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-from cli.running import assert_one_line, run
-from live_service import COMMAND, service
-from live_service import run as run_process
-from plain_curator import PlainCurator, serving, small_campaign
+from support.command_line import assert_one_line, run
+from support.live_service import COMMAND, service
+from support.live_service import run as run_process
+from support.plain_curator import PlainCurator, serving, small_campaign
 
 
 @pytest.fixture

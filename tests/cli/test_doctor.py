@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from cli.running import assert_one_line, run
 from retrasyn import space
 from retrasyn.cli import installation
+from support.command_line import assert_one_line, run
 
 
 def findings(*arguments):

@@ -15,7 +15,10 @@ import pyarrow as pa
 import pytest
 
 import retrasyn
-from cli.running import (
+from retrasyn.data.trajectories import Trajectories
+from retrasyn.data.writing_files import write
+from retrasyn.metrics import suite
+from support.command_line import (
     COMMAND,
     PATIENCE,
     TWO_STREAMS,
@@ -26,9 +29,6 @@ from cli.running import (
     run_command,
     write_table,
 )
-from retrasyn.data.trajectories import Trajectories
-from retrasyn.data.writing_files import write
-from retrasyn.metrics import suite
 
 KEYS = [
     *("density_error", "query_error", "hotspot_ndcg", "transition_error", "pattern_f1"),

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 import typer
 
-from cli.running import (
+from retrasyn import demo_city, errors, write
+from retrasyn.cli import app, pages
+from retrasyn.cli.pages import STEPS
+from support.command_line import (
     COMMAND,
     TWO_STREAMS,
     assert_one_line,
@@ -21,10 +24,7 @@ from cli.running import (
     run_command,
     write_table,
 )
-from namespaces import run_in_namespace
-from retrasyn import demo_city, errors, write
-from retrasyn.cli import app, pages
-from retrasyn.cli.pages import STEPS
+from support.namespaces import run_in_namespace
 
 
 def leaves(command, words=()):
@@ -110,9 +110,8 @@ def test_the_example_of_every_command_works(name, prepared, tmp_path, monkeypatc
 
 def test_the_examples_with_a_service_work_where_their_ports_are_free(tmp_path):
     texts = {name: EXAMPLES[name][0] for name in SERVED}
-    script = Path(__file__).with_name("served_examples.py")
 
-    ended = run_in_namespace(script, tmp_path, json.dumps(texts))
+    ended = run_in_namespace("-m", "support.served_examples", tmp_path, json.dumps(texts))
 
     assert ended == SERVED
 

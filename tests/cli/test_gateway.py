@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from cli.running import assert_one_line, run
-from live_service import COMMAND
-from plain_curator import PlainCurator, serving, small_campaign
+from support.command_line import assert_one_line, run
+from support.live_service import COMMAND
+from support.plain_curator import PlainCurator, serving, small_campaign
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from cli.running import (
+from support.command_line import (
     assert_one_line,
     assert_refused,
     contents,

@@ -9,13 +9,13 @@ import time
 import pytest
 import typer
 
-from cli.running import run, write_table
-from plain_curator import PlainCurator, serving, small_campaign
 from retrasyn import METHODS, demo_city, write
 from retrasyn.cli import app
 from retrasyn.metrics.suite import METRICS
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.simulation import city as cities
+from support.command_line import run, write_table
+from support.plain_curator import PlainCurator, serving, small_campaign
 
 BOX = ("--box", "0,0,10,10")
 RUNS = {

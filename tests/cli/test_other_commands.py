@@ -8,7 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from cli.running import (
+from retrasyn import METHODS, __version__
+from retrasyn.simulation import city
+from support.command_line import (
     COMMAND,
     PATIENCE,
     assert_is_stream,
@@ -20,8 +22,6 @@ from cli.running import (
     run,
     run_command,
 )
-from retrasyn import METHODS, __version__
-from retrasyn.simulation import city
 
 
 def test_the_version_is_that_of_the_package():

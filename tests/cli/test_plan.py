@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from cli.running import run
 from retrasyn.planning import forecast as module
+from support.command_line import run
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import json
 import pytest
 import typer
 
-from cli.running import run
 from retrasyn.cli import app
 from retrasyn.simulation import city as cities
+from support.command_line import run
 
 
 def options_of(*words):

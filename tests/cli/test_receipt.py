@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from cli.running import assert_one_line, run
-from receipts.made import RUNS, city, receipt
-from receipts.made import run as made
 from retrasyn import write
 from retrasyn.receipts.files import receipt_place, write_with_receipt
+from support.command_line import assert_one_line, run
+from support.made_receipts import RUNS, city, receipt
+from support.made_receipts import run as made
 
 
 @pytest.fixture

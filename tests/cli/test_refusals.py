@@ -7,8 +7,15 @@ import subprocess
 
 import pytest
 
-import components
-from cli.running import (
+from retrasyn.cli import installation, pages
+from retrasyn.client import owner
+from retrasyn.data import reading_files, validation
+from retrasyn.data.trajectories import Trajectories
+from retrasyn.receipts import verify
+from retrasyn.simulation import city as cities
+from retrasyn.simulation import stream
+from support import components
+from support.command_line import (
     COMMAND,
     TWO_STREAMS,
     Outcome,
@@ -20,13 +27,6 @@ from cli.running import (
     run_command,
     write_table,
 )
-from retrasyn.cli import installation, pages
-from retrasyn.client import owner
-from retrasyn.data import reading_files, validation
-from retrasyn.data.trajectories import Trajectories
-from retrasyn.receipts import verify
-from retrasyn.simulation import city as cities
-from retrasyn.simulation import stream
 
 
 @pytest.fixture

@@ -7,7 +7,15 @@ import time
 import pytest
 
 import retrasyn
-from cli.running import COMMAND, PATIENCE, assert_refused, contents, environment, run, run_command
+from support.command_line import (
+    COMMAND,
+    PATIENCE,
+    assert_refused,
+    contents,
+    environment,
+    run,
+    run_command,
+)
 
 STUDY = ("reproduce", "table4", "--only", "tdrive", "--seeds", "2")
 

@@ -14,8 +14,8 @@ import urllib.request
 
 import pytest
 
-from cli.running import COMMAND, assert_one_line, environment, run
 from retrasyn.service.settings import Settings
+from support.command_line import COMMAND, assert_one_line, environment, run
 
 PATIENCE = 60
 

@@ -9,7 +9,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from cli.running import (
+from retrasyn import METHODS
+from support.command_line import (
     COMMAND,
     PATIENCE,
     assert_one_line,
@@ -20,7 +21,6 @@ from cli.running import (
     run_command,
     write_table,
 )
-from retrasyn import METHODS
 
 BOX = ("--box", "0,0,1,1")
 

@@ -17,7 +17,10 @@ import pyarrow as pa
 import pytest
 
 import retrasyn
-from cli.running import (
+from retrasyn.cli.interrupts import interruptible_progress
+from retrasyn.data.trajectories import Trajectories
+from retrasyn.sinks.collected import Collected
+from support.command_line import (
     COMMAND,
     PATIENCE,
     TWO_STREAMS,
@@ -32,9 +35,6 @@ from cli.running import (
     run_command,
     write_table,
 )
-from retrasyn.cli.interrupts import interruptible_progress
-from retrasyn.data.trajectories import Trajectories
-from retrasyn.sinks.collected import Collected
 
 UNIT_BOX = ("--box", "0,0,1,1")
 PAPER = ("--method", "retrasyn-p")

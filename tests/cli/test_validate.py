@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from cli.running import TWO_STREAMS, assert_refused, run, write_table
 from retrasyn.data.metadata import Clock
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.data.writing_files import write
+from support.command_line import TWO_STREAMS, assert_refused, run, write_table
 
 
 @pytest.fixture

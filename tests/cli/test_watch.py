@@ -15,16 +15,6 @@ import urllib.request
 import numpy as np
 import pytest
 
-import namespaces
-from cli.running import (
-    COMMAND,
-    TWO_STREAMS,
-    assert_one_line,
-    assert_refused,
-    environment,
-    run,
-    write_table,
-)
 from retrasyn import read, synthesize, write
 from retrasyn.data.moving_objects.network import write_roads
 from retrasyn.data.trajectories import Trajectories
@@ -33,6 +23,16 @@ from retrasyn.metrics.pair import Pair
 from retrasyn.receipts.files import receipt_place, write_with_receipt
 from retrasyn.simulation.city import CITY_BOX, city_roads
 from retrasyn.space import Box, Grid
+from support import namespaces
+from support.command_line import (
+    COMMAND,
+    TWO_STREAMS,
+    assert_one_line,
+    assert_refused,
+    environment,
+    run,
+    write_table,
+)
 
 PATIENCE = 60
 GRID = Grid(CITY_BOX, 5)

@@ -4,11 +4,11 @@ import io
 
 import pytest
 
-from campaigns import manifest_of
-from plain_curator import JumpingClock
 from retrasyn.client.consent import promise
 from retrasyn.client.fixes import Latest, hear_line, read_rows
 from retrasyn.errors import InputError
+from support.campaigns import manifest_of
+from support.plain_curator import JumpingClock
 
 
 def test_the_newest_fix_counts_whatever_order_they_come_in():

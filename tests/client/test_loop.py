@@ -4,8 +4,6 @@ import itertools
 
 import pytest
 
-from campaigns import EPOCH
-from plain_curator import JumpingClock, PlainCurator, serving, small_campaign
 from retrasyn.client.curator_client import CuratorClient
 from retrasyn.client.fixes import RecordedFixes, StandingStill
 from retrasyn.client.loop import Loop
@@ -14,6 +12,8 @@ from retrasyn.device import MemoryStore, Reporter, SQLiteStore
 from retrasyn.device.signatures import verify_ed25519
 from retrasyn.errors import ConsentError, ServerError
 from retrasyn.messages import ENTERING, MOVING, QUITTING
+from support.campaigns import EPOCH
+from support.plain_curator import JumpingClock, PlainCurator, serving, small_campaign
 
 
 @pytest.fixture

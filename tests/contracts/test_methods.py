@@ -15,7 +15,7 @@ from retrasyn.simulation.plan import Plan
 from retrasyn.simulation.stream import Live
 from retrasyn.space import Box, Grid, StateSpace
 from retrasyn.synthesis.lifecycle import Immortal
-from streams import BOX, recordings, sizes
+from support.streams import BOX, recordings, sizes
 
 NAMES = list(METHODS)
 PRIVATE = [name for name, row in METHODS.items() if row.division.private]

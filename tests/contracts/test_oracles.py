@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from feeding import fed
 from retrasyn.oracles import single
 from retrasyn.oracles.base import variance_at
 from retrasyn.oracles.binary import BinaryResponse
@@ -18,6 +17,7 @@ from retrasyn.oracles.hashed import OLH
 from retrasyn.oracles.oue import OUE
 from retrasyn.oracles.threshold import hash_range, lie_threshold
 from retrasyn.randomness.kernels import words_at
+from support.feeding import fed
 
 NAMES = ["oue", "grr", "olh", "bit"]
 LEVEL = 1e-6  # of each seeded test below

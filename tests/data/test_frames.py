@@ -14,7 +14,7 @@ from hypothesis import given
 from retrasyn.data import Trajectories
 from retrasyn.data.metadata import Clock
 from retrasyn.errors import InputError, MissingExtra, OutputError
-from streams import recordings
+from support.streams import recordings
 
 CLOCK = Clock("2008-02-02T08:00:00+08:00", 600.0)
 COLUMNS = {

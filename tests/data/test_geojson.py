@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from retrasyn.data import Trajectories, write, writing_files
 from retrasyn.data.metadata import Clock
-from streams import recordings
+from support.streams import recordings
 
 CLOCK = Clock("2008-02-02T08:00:00+08:00", 600.0)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from retrasyn.data import Trajectories, geoparquet, read, write, writing_files
 from retrasyn.data.metadata import Clock
 from retrasyn.errors import InputError, MissingExtra, OutputError
-from streams import recordings
+from support.streams import recordings
 
 COLUMNS = {
     "traj_id": [3, 3, 8],

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.running import assert_refused, run
 from retrasyn import synthesize
 from retrasyn.data import Trajectories, read, write
 from retrasyn.data.metadata import Clock, Metadata, instants, iso_texts
 from retrasyn.errors import InputError, OutputError
+from support.command_line import assert_refused, run
 
 CLOCK = Clock("2008-02-02T08:00:00+08:00", 600.0)
 

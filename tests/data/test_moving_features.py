@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from retrasyn.data import Trajectories, geoparquet, write, writing_files
 from retrasyn.data.metadata import Clock
 from retrasyn.errors import OutputError
-from streams import recordings
+from support.streams import recordings
 
 CLOCK = Clock("2008-02-02T08:00:00+08:00", 600.0)
 

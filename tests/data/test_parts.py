@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.running import assert_refused, run, write_table
 from retrasyn import read, synthesize, write
 from retrasyn.data.metadata import Clock
 from retrasyn.data.parts import count_points, drop_after, parts_in
@@ -16,6 +15,7 @@ from retrasyn.errors import InputError
 from retrasyn.receipts.files import describe, receipt_place
 from retrasyn.simulation.city import CITY_BOX, demo_city
 from retrasyn.sinks import parts as sinks
+from support.command_line import assert_refused, run, write_table
 
 BOX = "0,0,10,10"
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from retrasyn.data import trajectories
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import InputError
-from streams import recordings
+from support.streams import recordings
 
 COLUMNS = {
     "traj_id": [3, 3, 3, 8, 8],

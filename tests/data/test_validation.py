@@ -17,7 +17,7 @@ from retrasyn.data import Trajectories, read, write
 from retrasyn.data.validation import N_SHOWN, RULES, validate
 from retrasyn.errors import InputError, SettingError
 from retrasyn.space import Grid
-from streams import BOX, recordings
+from support.streams import BOX, recordings
 
 COLUMNS = {
     "traj_id": [3, 3, 3, 8, 8],

@@ -7,9 +7,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger_fuzz import Disk, DiskStore, PowerCut
 from retrasyn.device import SQLiteStore
 from retrasyn.device.memory import DeviceMemory
+from support.ledger_fuzz import Disk, DiskStore, PowerCut
 
 
 class Real:

@@ -4,8 +4,6 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campaigns import DEVICE_KEY, Campaign, manifest_of, verify
-from feeding import fed
 from retrasyn.device import Answer, MemoryStore, Reporter, Tracker
 from retrasyn.device import ledger as device_ledger
 from retrasyn.device.ledger import LedgerEntry
@@ -16,6 +14,8 @@ from retrasyn.randomness.kernels import words_at
 from retrasyn.randomness.words import address
 from retrasyn.simulation.report_sources import Reports
 from retrasyn.wire import decode_report
+from support.campaigns import DEVICE_KEY, Campaign, manifest_of, verify
+from support.feeding import fed
 
 steps = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 6)), min_size=1, max_size=40)
 KEY = np.array([0])

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of, verify
 from retrasyn.device import Answer, Refusal, Reporter, SQLiteStore, Tracker
 from retrasyn.device.memory import DeviceMemory
 from retrasyn.device.store import read_witness
+from support.campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of, verify
 
 HERE = Path(__file__).parent
 ROUND = 3

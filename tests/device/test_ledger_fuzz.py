@@ -2,7 +2,7 @@
 
 import pytest
 
-import ledger_fuzz
+from support import ledger_fuzz
 
 
 def total_faults(seeds):

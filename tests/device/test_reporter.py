@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 import retrasyn
-from campaigns import DEVICE, DEVICE_KEY, KEY, Campaign, manifest_of, sign, verify
-from feeding import fed
 from retrasyn.device import Answer, Drawn, Instant, MemoryStore, Refusal, Reporter, Tracker
 from retrasyn.device.clock import Odometer, read_clocks
 from retrasyn.device.memory import DeviceMemory, read_memory, write_memory
@@ -20,6 +18,8 @@ from retrasyn.errors import EntropyError, MissingExtra, WireError
 from retrasyn.messages import ABSENT, ENTERING, MICRO, MOVING, QUITTING, Ack
 from retrasyn.wire import decode_report, encode_ack, encode_round, report_digest
 from retrasyn.wire.frames import STATUSES
+from support.campaigns import DEVICE, DEVICE_KEY, KEY, Campaign, manifest_of, sign, verify
+from support.feeding import fed
 
 HALF = MICRO // 2
 

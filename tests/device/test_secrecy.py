@@ -4,12 +4,12 @@ import logging
 
 import pytest
 
-from campaigns import Campaign, manifest_of, sign, verify
 from retrasyn.device import Answer, Drawn, MemoryStore, Reporter, SQLiteStore, Tracker
 from retrasyn.errors import RetraSynError
 from retrasyn.messages import Question, Report
 from retrasyn.oracles.single import report_bit, report_hash, report_symbol, report_unary
 from retrasyn.wire import decode_report, encode_report, encode_round
+from support.campaigns import Campaign, manifest_of, sign, verify
 
 KEY = b"canary key, 32 bytes of secrets!"
 DEVICE = b"canary device id"

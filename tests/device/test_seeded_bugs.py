@@ -1,8 +1,8 @@
-"""Every bug of the list in `seeded/ledger_bugs.py` is noticed, and sound code is not accused."""
+"""Every bug of the list in `support/ledger_bugs.py` is noticed, and sound code is not accused."""
 
 import pytest
 
-from seeded import ledger_bugs
+from support import ledger_bugs
 
 
 @pytest.mark.parametrize("bug", ledger_bugs.BUGS, ids=lambda bug: bug.name)

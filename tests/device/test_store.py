@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of, verify
 from retrasyn.device import Answer, Refusal, Reporter, SQLiteStore, Tracker
 from retrasyn.device.memory import DeviceMemory, Lost
 from retrasyn.device.store import Witness, _checked, _digest, read_witness, write_witness
 from retrasyn.errors import EntropyError, LedgerError
+from support.campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of, verify
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campaigns import manifest_of
-from feeding import fed
 from retrasyn.device import Tracker
 from retrasyn.device.tracker import NULL, Numbering, cell_of, numbering_of
 from retrasyn.errors import EntropyError
@@ -16,6 +14,8 @@ from retrasyn.interpretation import SAFE
 from retrasyn.messages import ABSENT, ENTERING, MICRO, MOVING, QUITTING, Grant, Question
 from retrasyn.simulation.population import Identities, SimulatedDevices, Step
 from retrasyn.space import Box, Grid, StateSpace
+from support.campaigns import manifest_of
+from support.feeding import fed
 
 MINUTE = 60_000
 CLAMP = manifest_of(side=5, jump="clamp")

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engines.adding import Adder
 from retrasyn.engines import host as hosts
 from retrasyn.engines.base import LocalEngine, total
 from retrasyn.engines.host import Host
 from retrasyn.errors import CheckpointError
+from support.adder import Adder
 
 
 def host_in(folder):

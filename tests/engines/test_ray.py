@@ -6,18 +6,17 @@ from pathlib import Path
 
 import pytest
 
-import components
-from cli.running import assert_one_line, run
-from namespaces import run_in_namespace
+from support import components
+from support.command_line import assert_one_line, run
+from support.namespaces import run_in_namespace
 
-SCRIPT = Path(__file__).with_name("ray_runs.py")
 DATA = os.environ.get("RETRASYN_DATA")
 
 
 def run_on_ray(*arguments, **options):
     if importlib.util.find_spec("ray") is None:
         components.give_up("ray is missing, and not every Python has a wheel: pip install ray")
-    return run_in_namespace(SCRIPT, *arguments, **options)
+    return run_in_namespace("-m", "support.ray_runs", *arguments, **options)
 
 
 @pytest.fixture(scope="module")

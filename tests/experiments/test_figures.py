@@ -6,13 +6,13 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from experiments import made_up
 from retrasyn.errors import MissingExtra, OutputError
 from retrasyn.experiments.cells import Results, Timings
 from retrasyn.experiments.figures import FIGURES, save, style
 from retrasyn.experiments.figures.style import slim
 from retrasyn.experiments.tables import TABLES
 from retrasyn.experiments.tables.utility import MAIN
+from support import made_up
 
 RESULTS, TIMINGS = made_up.results(), made_up.timings()
 LARGEST = 160_000  # bytes of an SVG

@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from experiments import made_up
 from retrasyn.experiments.cells import Cell, Results, Timing, Timings
 from retrasyn.experiments.tables import TABLES, headline
 from retrasyn.experiments.tables.costs import exponent, growth, power_law, speed_up, straight_line
@@ -13,6 +12,7 @@ from retrasyn.experiments.tables.markdown import Book
 from retrasyn.experiments.tables.utility import GROUPS
 from retrasyn.methods import METHODS
 from retrasyn.metrics.suite import METRICS
+from support import made_up
 
 RESULTS, TIMINGS = made_up.results(), made_up.timings()
 TDRIVE = made_up.DATASETS[:1]

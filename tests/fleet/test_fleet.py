@@ -5,13 +5,13 @@ import time
 import numpy as np
 import pytest
 
-from plain_curator import PlainCurator, serving, small_campaign
 from retrasyn.client.curator_client import CuratorClient
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import LedgerError, ServerError, SettingError
 from retrasyn.fleet.device_pool import Positions
 from retrasyn.fleet.fleet import Fleet
 from retrasyn.messages import ENTERING, MOVING, QUITTING
+from support.plain_curator import PlainCurator, serving, small_campaign
 
 
 @pytest.fixture

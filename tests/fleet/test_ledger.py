@@ -4,12 +4,12 @@ import sqlite3
 
 import pytest
 
-from campaigns import Campaign, manifest_of, verify
 from retrasyn.client.curator_client import EnrolmentAnswer
 from retrasyn.device import Answer, Reporter, Tracker
 from retrasyn.device.memory import DeviceMemory, Lost, write_memory
 from retrasyn.errors import LedgerError
 from retrasyn.fleet.ledger import DeviceSlot, FleetLedger, recount, write_quickly
+from support.campaigns import Campaign, manifest_of, verify
 
 
 @pytest.fixture

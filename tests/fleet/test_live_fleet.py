@@ -8,7 +8,6 @@ import struct
 import numpy as np
 import pytest
 
-from live_service import run, service
 from retrasyn import Box, Grid, write
 from retrasyn.data.metadata import Clock
 from retrasyn.data.trajectories import Trajectories
@@ -17,6 +16,7 @@ from retrasyn.simulation.plan import Plan
 from retrasyn.simulation.rounds import Answers, Folded, Recorded
 from retrasyn.wire.canonical import unseal
 from retrasyn.wire.texts import decode_manifest
+from support.live_service import run, service
 
 SEED = 7
 HEAD = struct.Struct("<BBHII8s16s")

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from metrics.pairs import same
 from retrasyn.metrics import divergence
+from support.metric_pairs import same
 
 counts = st.one_of(st.just(0), st.integers(0, 5), st.integers(0, 10**12))
 tables = st.lists(st.tuples(counts, counts), min_size=1, max_size=30)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from metrics.pairs import UNIT, Case, cases, same
 from retrasyn.metrics.hotspot import hotspot_ndcg, ndcg
 from retrasyn.metrics.spans import random_spans
+from support.metric_pairs import UNIT, Case, cases, same
 
 N_SPANS = 9
 CENTRES = [((cell % 3 + 0.5) / 3, (cell // 3 + 0.5) / 3) for cell in range(9)]

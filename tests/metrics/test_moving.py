@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 
 import naive
-from metrics.pairs import UNIT, Case, cases, same
 from retrasyn.metrics.density import density_errors
 from retrasyn.metrics.moving import MovingScores, Points
 from retrasyn.metrics.pair import Pair
 from retrasyn.metrics.query import random_queries
 from retrasyn.metrics.transition import transition_errors
+from support.metric_pairs import UNIT, Case, cases, same
 
 FEW = {"n_queries": 7, "top_cells": 4, "top_patterns": 9}
 NOBODY = Points(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 
 import naive
-from metrics.pairs import UNIT, Case, cases, columns
 from retrasyn.errors import InputError
 from retrasyn.metrics.pair import Gridded, Pair
+from support.metric_pairs import UNIT, Case, cases, columns
 
 INSIDE = (0.5, 0.5)
 

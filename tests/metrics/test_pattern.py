@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from metrics.pairs import UNIT, Case, cases, same
 from retrasyn.metrics.pair import Pair
 from retrasyn.metrics.pattern import pattern_f1, top_patterns
 from retrasyn.metrics.spans import random_spans
+from support.metric_pairs import UNIT, Case, cases, same
 
 N_SPANS = 6
 SIDE = 4

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from metrics.pairs import BOXES, UNIT, Case, cases, same
 from retrasyn.metrics.pair import Pair
 from retrasyn.metrics.query import query_error, query_errors, random_queries
+from support.metric_pairs import BOXES, UNIT, Case, cases, same
 
 N_QUERIES = 12
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from metrics.pairs import BOXES
 from retrasyn.errors import SettingError
 from retrasyn.metrics.pair import Gridded, Pair
 from retrasyn.metrics.query import random_queries
 from retrasyn.metrics.spans import random_spans
 from retrasyn.space import Box, Grid
+from support.metric_pairs import BOXES
 
 SIGNIFICANCE = 1e-6
 NOBODY = Gridded(

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from metrics.pairs import SIDES, UNIT, Case, cases, columns, same
 from retrasyn import demo_city, metrics
 from retrasyn.errors import InputError, SettingError
 from retrasyn.metrics.pair import Pair
 from retrasyn.metrics.suite import METRICS, Scores, evaluate
+from support.metric_pairs import SIDES, UNIT, Case, cases, columns, same
 
 KEYS = [
     "density_error",

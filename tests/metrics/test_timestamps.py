@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from metrics.pairs import UNIT, Case, cases, same
 from retrasyn.metrics import divergence
 from retrasyn.metrics.density import cell_counts, density_error, density_errors
 from retrasyn.metrics.pair import Pair
 from retrasyn.metrics.transition import transition_error, transition_errors
+from support.metric_pairs import UNIT, Case, cases, same
 
 A, B, FAR = (0.1, 0.1), (0.4, 0.1), (0.9, 0.9)  # on a 4 x 4 grid: neighbours, and far from both
 

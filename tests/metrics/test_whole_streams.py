@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from metrics.pairs import SIDES, UNIT, Case, cases, same
 from retrasyn.metrics import kernels
 from retrasyn.metrics.duration import duration_counts, duration_error
 from retrasyn.metrics.kendall import kendall_tau, visits
@@ -16,6 +15,7 @@ from retrasyn.metrics.length import length_error, length_histograms
 from retrasyn.metrics.pair import Pair
 from retrasyn.metrics.streams import stream_ratio
 from retrasyn.metrics.trip import trip_counts, trip_error
+from support.metric_pairs import SIDES, UNIT, Case, cases, same
 
 
 def compared(real, synthetic, side=4):

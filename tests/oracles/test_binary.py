@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from feeding import fed
 from retrasyn.messages import Aggregate, Grant, Question
 from retrasyn.oracles import OUE
 from retrasyn.oracles.binary import BinaryResponse
@@ -15,6 +14,7 @@ from retrasyn.oracles.single import report_bit
 from retrasyn.oracles.threshold import WORD
 from retrasyn.randomness.kernels import words_at
 from retrasyn.space import Box, Grid, StateSpace
+from support.feeding import fed
 
 NOBODY = np.empty(0, np.int64)
 words = st.integers(0, WORD - 1)

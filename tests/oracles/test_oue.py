@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from feeding import fed
 from retrasyn.messages import Aggregate
 from retrasyn.oracles import OUE, threshold
 from retrasyn.oracles.single import report_unary
 from retrasyn.oracles.threshold import hash_range, lie_threshold, noise_threshold
 from retrasyn.randomness.kernels import words_at
+from support.feeding import fed
 
 KNOWN = {
     500_000: 0x60A6815965E37A0F,

@@ -3,10 +3,20 @@
 import numpy as np
 import pytest
 
-from poisoning.rounds import ATTACKS, EPSILON, ESCAPING, HONEST, N_STATES, Q, honest, pack, poisoned
 from retrasyn.errors import InputError, SettingError
 from retrasyn.oracles.oue import OUE
 from retrasyn.poisoning import influence_of_one, inspect, trimmed
+from support.poisoned_rounds import (
+    ATTACKS,
+    EPSILON,
+    ESCAPING,
+    HONEST,
+    N_STATES,
+    Q,
+    honest,
+    pack,
+    poisoned,
+)
 
 N, N_FAKES = 10_000, 200
 

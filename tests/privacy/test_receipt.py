@@ -13,7 +13,7 @@ from retrasyn import METHODS, demo_city, synthesize
 from retrasyn.simulation.plan import Plan
 from retrasyn.simulation.stream import Live
 from retrasyn.space import Box, Grid
-from streams import BOX, recordings
+from support.streams import BOX, recordings
 
 CITY = {"box": (0, 0, 10, 10), "window": 5, "seed": 3}
 PRIVATE = [name for name, method in METHODS.items() if method.division.private]

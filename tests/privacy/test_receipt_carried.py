@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from cli.running import run
 from retrasyn import METHODS, demo_city, synthesize, write
+from support.command_line import run
 
 ASKED = {
     *("unit", "window", "gap", "epsilon", "division", "rounds", "n_reports"),

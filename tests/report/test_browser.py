@@ -2,7 +2,7 @@
 
 import pytest
 
-from report.pairs import CLOCK, EDGES, HOSTILE, RECEIPT, make_pair, page_of
+from support.report_pairs import CLOCK, EDGES, HOSTILE, RECEIPT, make_pair, page_of
 
 LAPTOP = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}

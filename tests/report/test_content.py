@@ -6,7 +6,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from report.pairs import (
+from retrasyn.data.metadata import Clock
+from retrasyn.metrics.density import density_errors
+from retrasyn.metrics.transition import transition_errors
+from retrasyn.report.places import N_FLOWS
+from retrasyn.report.timeline import Timeline
+from support.report_pairs import (
     CLOCK,
     EDGES,
     RECEIPT,
@@ -15,11 +20,6 @@ from report.pairs import (
     paths,
     unpack,
 )
-from retrasyn.data.metadata import Clock
-from retrasyn.metrics.density import density_errors
-from retrasyn.metrics.transition import transition_errors
-from retrasyn.report.places import N_FLOWS
-from retrasyn.report.timeline import Timeline
 
 SIDES = ("real", "synthetic")
 

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from report.pairs import make_pair
 from retrasyn.metrics.suite import METRICS, evaluate_pair
 from retrasyn.report.content import likeness, measures
+from support.report_pairs import make_pair
 
 BY_KEY = {metric.key: metric for metric in METRICS}
 

@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from report.pairs import EDGES, HOSTILE, RECEIPT, make_pair, page_of
 from retrasyn.errors import MissingExtra, OutputError
 from retrasyn.report.page import check_available
+from support.report_pairs import EDGES, HOSTILE, RECEIPT, make_pair, page_of
 
 VOID = {"meta", "link", "input", "br", "img", "hr"}
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from receipts.made import RUNS, receipt
 from retrasyn.report.page import render_receipt
+from support.made_receipts import RUNS, receipt
 
 
 @pytest.mark.parametrize("name", RUNS)

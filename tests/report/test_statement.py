@@ -2,8 +2,8 @@
 
 import pytest
 
-from report.pairs import RECEIPT
 from retrasyn.report.statement import state
+from support.report_pairs import RECEIPT
 
 
 def test_a_private_release_is_called_so_with_its_epsilon_and_window():

@@ -15,7 +15,7 @@ from retrasyn.service.service import Service
 from retrasyn.service.settings import Settings
 from retrasyn.wire import decode_manifest, decode_round
 from retrasyn.wire.canonical import unseal
-from service.crowd import START, Crowd, SetClock, play, settings_in
+from support.crowd import START, Crowd, SetClock, play, settings_in
 
 
 async def start(folder, clock=None, **changes):

@@ -20,15 +20,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import killed_service
-import postgres
-from killed_service import BATCH, HEAD, QUIT, READY, TIME, ToldClock, settings_of
 from retrasyn.messages import MOVING, TRANSITION, Heartbeat, Report
 from retrasyn.service.folded_round import from_bytes
 from retrasyn.service.service import Service
 from retrasyn.service.store import open_store
 from retrasyn.wire import encode_heartbeat, encode_report
 from retrasyn.wire.batches import join_frames, read_statuses
+from support import killed_service, postgres
+from support.killed_service import BATCH, HEAD, QUIT, READY, TIME, ToldClock, settings_of
 
 EPOCH = 1_700_000_000
 PERIOD = 10

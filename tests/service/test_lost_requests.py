@@ -21,7 +21,7 @@ from retrasyn.service.store import FoldedRow, open_store
 from retrasyn.service.write_queue import WriteQueue
 from retrasyn.wire.batches import join_frames
 from retrasyn.wire.frames import STATUSES
-from senders import Senders
+from support.senders import Senders
 
 N = 6
 ROUNDS = 3

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campaigns import manifest_of
 from retrasyn.errors import InputError, StoreError
 from retrasyn.messages import ENTERING, MOVING, QUITTING, Aggregate, Flags, Question
 from retrasyn.service.campaign import Campaign
@@ -20,7 +19,8 @@ from retrasyn.service.secrets import Secrets
 from retrasyn.service.service import Service
 from retrasyn.service.settings import Settings
 from retrasyn.simulation.rounds import Answers, Folded
-from service.crowd import Crowd, SetClock, finish, play, settings_in
+from support.campaigns import manifest_of
+from support.crowd import Crowd, SetClock, finish, play, settings_in
 
 numbers = st.integers(0, 2**32 - 1)
 

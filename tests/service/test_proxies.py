@@ -10,10 +10,10 @@ import subprocess
 
 import pytest
 
-from certificates import self_signed
-from components import need
-from live_service import end, service, wait_for
-from pages import GUIDES, blocks_of
+from support.certificates import self_signed
+from support.components import need
+from support.live_service import end, service, wait_for
+from support.pages import GUIDES, blocks_of
 
 pytestmark = pytest.mark.long
 

@@ -10,7 +10,7 @@ import pytest
 from retrasyn.messages import Report
 from retrasyn.service.service import Service
 from retrasyn.wire import encode_report
-from service.crowd import Crowd, SetClock, finish, play, settings_in
+from support.crowd import Crowd, SetClock, finish, play, settings_in
 
 ROUNDS = 9
 

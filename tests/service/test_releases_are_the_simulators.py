@@ -19,7 +19,7 @@ from retrasyn.receipts.verify import verify
 from retrasyn.service.service import Service
 from retrasyn.wire import decode_heartbeat, decode_report
 from retrasyn.wire.frames import device_of, is_heartbeat, n_answers, question_of
-from service.crowd import Crowd, SetClock, finish, play, settings_in
+from support.crowd import Crowd, SetClock, finish, play, settings_in
 
 ROUNDS = 12
 CASES = {

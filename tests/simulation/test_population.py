@@ -12,7 +12,7 @@ from retrasyn.messages import ENTERING, MOVING, QUITTING, Grant, Question
 from retrasyn.simulation.population import Recording, SimulatedDevices, Step, stable_words
 from retrasyn.simulation.run import _identities
 from retrasyn.space import Box, Grid, StateSpace
-from streams import BOX, recordings
+from support.streams import BOX, recordings
 
 SIDE = 5
 GRID = Grid(Box(*BOX), SIDE)

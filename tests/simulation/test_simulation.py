@@ -18,7 +18,7 @@ from retrasyn.simulation.plan import Plan
 from retrasyn.simulation.population import Recording, Step
 from retrasyn.simulation.run import _identities
 from retrasyn.space import Box, Grid
-from streams import BOX, recordings
+from support.streams import BOX, recordings
 
 STEERED = [name for name in METHODS if name.startswith("steered")]
 PRIVATE = [name for name, row in METHODS.items() if row.division.private]

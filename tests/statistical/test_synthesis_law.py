@@ -13,7 +13,7 @@ from retrasyn.space import Box, Grid, StateSpace
 from retrasyn.synthesis.lifecycle import EnterQuit, LifecycleMemory
 from retrasyn.synthesis.streams import Streams
 from retrasyn.synthesis.synthesizer import Synthesizer
-from shards import dealt
+from support.shards import dealt
 
 LEVEL = 1e-6
 SIDE, SCALE, T = 2, 4.0, 10

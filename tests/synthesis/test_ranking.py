@@ -10,7 +10,7 @@ from retrasyn.synthesis import ranking
 from retrasyn.synthesis.kernels import ENDED
 from retrasyn.synthesis.ranking import choose_smallest
 from retrasyn.synthesis.streams import Streams
-from shards import dealt
+from support.shards import dealt
 
 GRID = Grid(Box(0, 0, 1, 1), 2)
 

@@ -15,7 +15,7 @@ from retrasyn.synthesis.lifecycle import EnterQuit, Immortal, LifecycleMemory
 from retrasyn.synthesis.streams import Streams
 from retrasyn.synthesis.synthesizer import Synthesizer
 from retrasyn.synthesis.threads import MIN_SLICE
-from shards import dealt
+from support.shards import dealt
 
 GRID = Grid(Box(0, 0, 1, 1), 4)
 STATES = StateSpace(GRID)

@@ -2,8 +2,8 @@
 
 import pytest
 
-import live_service
-from viewer.mapped import Mapped, Watched, fleet_of, wait_for_release
+from support import live_service
+from support.mapped import Mapped, Watched, fleet_of, wait_for_release
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import retrasyn
-from viewer.mapped import LAPTOP, PHONE, TABLET, until
+from support.mapped import LAPTOP, PHONE, TABLET, until
 
 AXE = Path(retrasyn.__file__).parents[2] / "viewer" / "node_modules" / "axe-core" / "axe.min.js"
 FAULTS = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations

@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 from pmtiles.tile import Compression, TileType
 
-import live_service
-from service.basemap.made_tiles import made
-from viewer.mapped import until
+from support import live_service
+from support.made_tiles import made
+from support.mapped import until
 
 ZOOMS = range(13)
 BEIJING = "116.15,39.75,116.6,40.1"

@@ -6,7 +6,7 @@ import io
 import pytest
 from PIL import Image
 
-from viewer.mapped import DRAWN, figure, until
+from support.mapped import DRAWN, figure, until
 
 CANVAS = "#map canvas"
 CELL_21 = 35 / 6, 35 / 6  # its middle, in a city of 10 x 10 with 6 x 6 cells

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campaigns import DEVICE, DEVICE_KEY, manifest_of
 from retrasyn.errors import WireError
 from retrasyn.messages import Ack, Question, Report
 from retrasyn.oracles.single import report_bytes
 from retrasyn.wire import decode_ack, decode_report, encode_ack, encode_report, report_digest
 from retrasyn.wire.frames import STATUSES, device_of, n_answers, question_code, question_of
+from support.campaigns import DEVICE, DEVICE_KEY, manifest_of
 
 REPORT = Report(
     question=0,

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campaigns import DEVICE, DEVICE_KEY
 from retrasyn.errors import WireError
 from retrasyn.messages import ENTERING, MOVING, QUITTING, Heartbeat, Report
 from retrasyn.wire import decode_heartbeat, encode_heartbeat, encode_report
 from retrasyn.wire.frames import HEARTBEAT_BYTES, is_heartbeat
+from support.campaigns import DEVICE, DEVICE_KEY
 
 HEARTBEAT = Heartbeat(kind=MOVING, t=77, manifest=b"manifest", device=DEVICE)
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campaigns import Campaign, manifest_of
 from retrasyn.errors import WireError
 from retrasyn.messages import MICRO
 from retrasyn.wire import (
@@ -20,6 +19,7 @@ from retrasyn.wire import (
     round_hash,
 )
 from retrasyn.wire.canonical import MAX_TEXT, read_canonical, seal, unseal, write_canonical
+from support.campaigns import Campaign, manifest_of
 
 MANIFESTS = [
     manifest_of(),

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import pytest
 
-wire_vectors = pytest.importorskip("wire_vectors")
+wire_vectors = pytest.importorskip("support.wire_vectors")
 FILES = sorted(wire_vectors.VECTORS)
 
 

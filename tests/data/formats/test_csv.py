@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from data.formats.reading import crs_of, refuse, rows_of, skipped
+from support.raw_files import crs_of, refuse, rows_of, skipped
 
 EXPECTED = [
     ("a", "2020-01-01T00:00:00", 1.5, 4.0),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from data.formats.reading import crs_of, refuse, rows_of, skipped
 from retrasyn.data.formats import Options, read_fixes
+from support.raw_files import crs_of, refuse, rows_of, skipped
 
 TDRIVE = "1,2008-02-02 15:36:08,116.51172,39.92123\n1,2008-02-02 15:46:08,116.51135,39.93883\n"
 PLT = """Geolife trajectory

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from data.formats.reading import crs_of, refuse, rows_of, skipped
 from retrasyn.data.formats import parquet
+from support.raw_files import crs_of, refuse, rows_of, skipped
 
 EXPECTED = [
     ("a", "2020-01-01T00:00:00", 1.5, 4.0),

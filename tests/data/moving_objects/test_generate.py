@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.moving_objects.roads import distance_to_roads, road_networks
 from retrasyn.data.moving_objects.city_network import city_network
 from retrasyn.data.moving_objects.demand import Demand, uniforms
 from retrasyn.data.moving_objects.generate import generate
@@ -17,6 +16,7 @@ from retrasyn.data.moving_objects.objects import TOP_SPEEDS
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import SettingError
 from retrasyn.metrics.divergence import jsd
+from support.road_networks import distance_to_roads, road_networks
 
 
 @pytest.fixture(scope="module")

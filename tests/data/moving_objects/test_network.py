@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from data.moving_objects.roads import road_networks
 from retrasyn.data.moving_objects.network import DisconnectedNetworkWarning, RoadNetwork, classify
 from retrasyn.errors import InputError
+from support.road_networks import road_networks
 
 
 def test_the_largest_part_is_kept_and_one_warning_counts_the_rest():

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.moving_objects.roads import naive_drive, road_networks
 from retrasyn.data.moving_objects.network import RoadNetwork
 from retrasyn.data.moving_objects.objects import CAPACITIES, Traffic, loaded_speed
 from retrasyn.data.moving_objects.routes import Arcs, find_routes
+from support.road_networks import naive_drive, road_networks
 
 
 def drive(network, routes, arcs, births, top_speed, fastest):

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.moving_objects.roads import naive_durations, road_networks
 from retrasyn.data.moving_objects import routes as routes_module
 from retrasyn.data.moving_objects.routes import Arcs, find_routes
+from support.road_networks import naive_durations, road_networks
 
 
 def all_pairs(n_nodes):

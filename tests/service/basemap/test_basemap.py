@@ -8,7 +8,7 @@ from retrasyn.errors import InputError, SettingError
 from retrasyn.service.basemap.basemap import BaseMap
 from retrasyn.service.settings import MapSettings, Settings, config_text
 from retrasyn.space import Box
-from service.basemap.made_tiles import made
+from support.made_tiles import made
 
 CITY, BEIJING = Box(0, 0, 10, 10), Box(116.15, 39.75, 116.60, 40.10)
 METRES, FAR = Box(12.9e6, 4.8e6, 13e6, 4.9e6), Box(0, 0, 1e9, 1e9)

@@ -7,7 +7,7 @@ import pytest
 from retrasyn.errors import InputError
 from retrasyn.service.basemap.style import TILES, read_style, style_of
 from retrasyn.service.basemap.tiles import Tiles
-from service.basemap.made_tiles import made, made_vector
+from support.made_tiles import made, made_vector
 
 OWN = {"version": 8, "sources": {}, "layers": []}
 

@@ -8,7 +8,7 @@ from pmtiles.tile import Compression, TileType, zxy_to_tileid
 
 from retrasyn.errors import InputError
 from retrasyn.service.basemap.tiles import Tiles
-from service.basemap.made_tiles import PICTURE, SHAPES, made, made_vector
+from support.made_tiles import PICTURE, SHAPES, made, made_vector
 
 
 def test_tiles_are_read_as_they_are_stored(tmp_path):

@@ -5,8 +5,8 @@ import pytest
 
 from retrasyn.service.viewing.frames import chosen, halvings, mix
 from retrasyn.service.viewing.view import CachedSource
-from service.viewing import plain
-from service.viewing.recording import Recording, crowd, nobody, points_of
+from support import plain_frames as plain
+from support.recording import Recording, crowd, nobody, points_of
 
 BOXES = [(0.0, 0.0, 3.0, 3.0), (-7.5, 1e6, 3.25, 1e6 + 2)]
 

@@ -6,8 +6,8 @@ from retrasyn.metrics.density import density_errors as densities
 from retrasyn.metrics.pair import Pair
 from retrasyn.service.viewing.view import CachedSource, box_counts, cell_history, density_errors
 from retrasyn.space import Box
-from service.viewing import plain
-from service.viewing.recording import Recording, crowd, nobody, points_of
+from support import plain_frames as plain
+from support.recording import Recording, crowd, nobody, points_of
 
 
 @pytest.mark.parametrize("side", [1, 2, 3, 5])

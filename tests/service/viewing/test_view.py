@@ -5,7 +5,7 @@ import threading
 import numpy as np
 
 from retrasyn.service.viewing.view import CachedSource, Recent
-from service.viewing.recording import crowd
+from support.recording import crowd
 
 
 def test_a_map_that_plays_reads_every_timestamp_once():

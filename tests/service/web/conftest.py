@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.web.living import living
+from support.living import living
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from service.basemap.made_tiles import made_vector
-from service.viewing.recording import crowd
-from service.web.living import living
-from service.web.showing import shown
+from support.living import living
+from support.made_tiles import made_vector
+from support.recording import crowd
+from support.showing import shown
 
 CHECKS = (
     "not_a_server_error",

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from retrasyn.service.web.front import SWEEP, Deadlines
-from service.web.living import living
+from support.living import living
 
 QUICK = {"header_seconds": 0.5, "body_seconds": 0.8}  # the same code in less time
 N_HALF_OPEN = 200

@@ -8,7 +8,7 @@ import pytest
 from retrasyn.service.enrolment import LEAVE
 from retrasyn.service.service import NewDevice
 from retrasyn.wire.frames import tag_of
-from service.web.living import round_in
+from support.living import round_in
 
 
 def leave_tag(live, device):

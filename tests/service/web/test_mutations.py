@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from service.web.living import living
-from service.web.mutants import mutant, mutate, originals, send_all
+from support.living import living
+from support.mutants import mutant, mutate, originals, send_all
 
 QUICK = {"header_seconds": 0.5, "body_seconds": 0.5}
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from retrasyn.service.web import page
-from service.web.living import living
+from support.living import living
 
 BEYOND = """() => [...document.querySelectorAll("body *")]
   .filter((node) => node.getBoundingClientRect().right > document.documentElement.clientWidth + 1)

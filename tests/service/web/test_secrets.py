@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from retrasyn.service.service import NewDevice
-from service.web.living import living
+from support.living import living
 
 COORDINATE = "5.4321987"
 PAGES = (

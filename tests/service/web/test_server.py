@@ -12,11 +12,11 @@ import urllib.request
 
 import pytest
 
-from certificates import self_signed
 from retrasyn.errors import SettingError
 from retrasyn.service.settings import ServerSettings
 from retrasyn.service.web.server import WebServer, check_tls, listen
-from service.web.living import living
+from support.certificates import self_signed
+from support.living import living
 
 
 @pytest.fixture(scope="module")

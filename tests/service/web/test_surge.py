@@ -9,7 +9,7 @@ import pytest
 
 from retrasyn.errors import StoreError
 from retrasyn.wire.batches import join_frames, read_statuses
-from service.web.living import living
+from support.living import living
 
 N_DEVICES = 4000
 BATCH = 100

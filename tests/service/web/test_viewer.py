@@ -6,8 +6,8 @@ import hashlib
 import pytest
 
 from retrasyn.service.web import page
-from service.viewing.recording import Recording, crowd, nobody
-from service.web.showing import shown
+from support.recording import Recording, crowd, nobody
+from support.showing import shown
 
 BEIJING = (116.15, 39.75, 116.60, 40.10)
 POLICY = (
@@ -137,7 +137,7 @@ def test_the_policy_opens_to_what_is_configured_and_in_the_page_only(built):
 
 
 def test_the_policy_for_local_tiles_lets_pictures_be_made_and_nobody_be_asked(built, tmp_path):
-    from service.basemap.made_tiles import made
+    from support.made_tiles import made
 
     source = Recording({0: nobody()}, box=BEIJING)
     with shown(source, tiles=made(tmp_path / "a.pmtiles")) as one:

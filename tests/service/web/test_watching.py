@@ -6,10 +6,10 @@ import pytest
 
 from retrasyn.errors import InputError, SettingError
 from retrasyn.metrics.divergence import jsd
-from service.basemap.made_tiles import PICTURE, SHAPES, made, made_vector
-from service.viewing import plain
-from service.viewing.recording import Recording, crowd, nobody
-from service.web.showing import shown
+from support import plain_frames as plain
+from support.made_tiles import PICTURE, SHAPES, made, made_vector
+from support.recording import Recording, crowd, nobody
+from support.showing import shown
 
 BEIJING = (116.15, 39.75, 116.60, 40.10)
 

@@ -1,0 +1,73 @@
+"""A recording on a real server for tests, in an event loop of its own."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from retrasyn.service.releases import Feed
+from retrasyn.service.settings import LimitSettings, MapSettings, ServerSettings
+from retrasyn.service.viewing.content import ViewerContent
+from retrasyn.service.web.app import Watching
+from retrasyn.service.web.server import WebServer
+from support.living import Threaded
+
+
+def status_of(source):
+    """Return what a recording has to say of itself."""
+    return {
+        "campaign": "recorded",
+        "manifest": "",
+        "method": "steered",
+        "guarantee": "None: this is a test.",
+        "epsilon": 1.0,
+        "window": 20,
+        "unit": "position",
+        "presence": "count",
+        "period": 60,
+        "epoch": 0,
+        "box": list(source.grid.box),
+        "grid": source.grid.side,
+        "round": None,
+        "next_round_in": 0.0,
+        "n_reports": 0,
+        "n_releases": len(source.timestamps),
+        "oldest_release": source.oldest,
+        "newest_release": source.newest,
+        "ready": True,
+        "reason": "",
+    }
+
+
+@dataclass
+class Shown(Threaded):
+    """A recording."""
+
+    exhibit: ViewerContent
+    settings: MapSettings
+    web: Watching = field(init=False)
+
+    async def start(self):
+        self.web = Watching(self.exhibit, self.settings)
+        self.server = WebServer(
+            ServerSettings(port=0), header_seconds=LimitSettings().header_seconds
+        )
+        await self.server.start(self.web)
+
+    async def stop(self):
+        self.web.stopping.set()
+        self.exhibit.feed.close()
+        await self.server.stop()
+
+
+@contextmanager
+def shown(source, real=None, **settings):
+    """Serve a recording until the block ends."""
+    exhibit = ViewerContent(
+        source=source,
+        status=lambda: status_of(source),
+        feed=Feed(source.after, newest=source.newest),
+        real=real,
+    )
+    with Shown(exhibit, MapSettings(**settings)).serving() as one:
+        yield one
