@@ -72,7 +72,7 @@ def check_window(window: int) -> int:
 
 @dataclass(slots=True)
 class CuratorState:
-    """All that changes. `to_arrays` and `from_arrays` carry it to a file and back."""
+    """Everything that changes from one timestamp to the next; it travels as plain arrays."""
 
     ledger: Ledger
     streams: ShardedStreams

@@ -9,7 +9,7 @@ from retrasyn import METHODS, synthesize
 from retrasyn.engines.base import LocalEngine
 from retrasyn.errors import SettingError
 from retrasyn.interpretation import SAFE
-from retrasyn.methods import configure, find_method
+from retrasyn.methods import METHODS, configure, find_method, parts_of, settings_of
 from retrasyn.simulation.city import CITY_BOX, demo_city
 from retrasyn.simulation.plan import Plan
 from retrasyn.simulation.stream import Live
@@ -160,6 +160,15 @@ def test_settings_reach_their_parts():
     assert row.mechanism.portion.gain == 4.0
     assert row.mechanism.portion.max_portion == 0.3
     assert reading.warm_up == 1
+
+
+def test_every_setting_of_a_row_can_be_given_and_a_share_of_zero_stays_one():
+    row, _ = configure(find_method("steered"), SAFE, {"age_share": "0", "steers": "false"})
+    assert (row.division.selection.age_share, row.steers) == (0.0, False)
+    settings_ = [name for part in parts_of(row) for name in settings_of(part)]
+    assert settings_ == ["balanced", "age_share", "steers", "continuous"]
+    flags = [name for part in parts_of(METHODS["steered-flags"]) for name in settings_of(part)]
+    assert flags == ["balanced", "steers", "continuous"]
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ class FilterMemory:
             self.ages.load_arrays(without_prefix("ages_", arrays))
 
     def copied(self) -> FilterMemory:
-        """Return a memory that goes its own way from here."""
+        """Return an independent copy."""
         return FilterMemory(
             states=self.states,
             banks={about: bank.copied() for about, bank in self.banks.items()},

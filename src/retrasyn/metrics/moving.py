@@ -76,9 +76,7 @@ class MovingScores:
         )
         self.grid, self.span, self.seed = grid, span, seed
         self.n_queries, self.top_cells, self.top_patterns = n_queries, top_cells, top_patterns
-        self._recent: deque[tuple[Points, Points]] = deque(
-            maxlen=max(span, 2)
-        )  # a move needs two
+        self._recent: deque[tuple[Points, Points]] = deque(maxlen=max(span, 2))  # a move needs two
         self._n_seen = 0
 
     def update(self, real: Points, synthetic: Points) -> StreamingScores:

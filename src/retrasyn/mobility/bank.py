@@ -45,7 +45,7 @@ class FilterBank:
 
     @classmethod
     def empty(cls, groups: npt.NDArray[np.int64]) -> FilterBank:
-        """Return a bank that remembers nothing."""
+        """Return a bank without reports."""
         n = FACTORS.size
         return cls(groups, np.zeros((n, groups.size)), np.zeros(n), np.full((n, N_GROUPS), 1 / n))
 
@@ -83,7 +83,7 @@ class FilterBank:
         return self.sums[-1] / self.weights[-1], self.variance / float(self.weights[-1])
 
     def copied(self) -> FilterBank:
-        """Return a bank that goes its own way from here."""
+        """Return an independent copy."""
         return FilterBank(
             self.groups, self.sums.copy(), self.weights.copy(), self.trust.copy(), self.variance
         )

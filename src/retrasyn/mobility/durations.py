@@ -44,7 +44,7 @@ def expert_laws() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
 
 @dataclass(slots=True)
 class AgeMemory:
-    """Everybody's histogram and the answers so far."""
+    """The age histogram of every expert, and the answers so far."""
 
     thresholds: tuple[int, ...]
     histograms: npt.NDArray[np.float64] = field(init=False)  # [n_experts, 400]
@@ -62,7 +62,7 @@ class AgeMemory:
         self.totals = np.full(2, np.nan)
 
     def copied(self) -> AgeMemory:
-        """Return a memory that goes its own way from here."""
+        """Return an independent copy."""
         twin = copy.copy(self)
         for name in ("histograms", "answers", "expected", "totals"):
             setattr(twin, name, getattr(self, name).copy())

@@ -55,7 +55,7 @@ class ShrinkageMemory:
     )
 
     def copied(self) -> ShrinkageMemory:
-        """Return a memory that goes its own way from here."""
+        """Return an independent copy."""
         return ShrinkageMemory(self.slow_density, self.priors.copy())
 
     def shrink_moves(
