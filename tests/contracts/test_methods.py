@@ -9,7 +9,7 @@ from retrasyn import METHODS, synthesize
 from retrasyn.engines.base import LocalEngine
 from retrasyn.errors import SettingError
 from retrasyn.interpretation import SAFE
-from retrasyn.methods import METHODS, configure, find_method, parts_of, settings_of
+from retrasyn.methods import configure, find_method, parts_of, settings_of
 from retrasyn.simulation.city import CITY_BOX, demo_city
 from retrasyn.simulation.plan import Plan
 from retrasyn.simulation.stream import Live

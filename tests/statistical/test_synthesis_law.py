@@ -7,13 +7,13 @@ import pytest
 from scipy import stats
 
 import naive
-from contexts import context_of
 from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
 from retrasyn.space import Box, Grid, StateSpace
 from retrasyn.synthesis.lifecycle import EnterQuit, LifecycleMemory
 from retrasyn.synthesis.streams import Streams
 from retrasyn.synthesis.synthesizer import Synthesizer
+from support.contexts import context_of
 from support.shards import dealt
 
 LEVEL = 1e-6

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from contexts import context_of
 from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
 from retrasyn.randomness.kernels import words_at
@@ -28,6 +27,7 @@ from retrasyn.synthesis.steered_steps import _FLOOR, OrderedSteps
 from retrasyn.synthesis.streams import Streams
 from retrasyn.synthesis.synthesizer import Synthesizer
 from retrasyn.synthesis.threads import MIN_SLICE
+from support.contexts import context_of
 from support.shards import dealt
 
 T, SEED = 1500, 7

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from contexts import context_of
 from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
 from retrasyn.randomness.words import address
@@ -16,6 +15,7 @@ from retrasyn.synthesis.lifecycle import EnterQuit, Immortal, LifecycleMemory
 from retrasyn.synthesis.streams import Streams
 from retrasyn.synthesis.synthesizer import Synthesizer
 from retrasyn.synthesis.threads import MIN_SLICE
+from support.contexts import context_of
 from support.shards import dealt
 
 GRID = Grid(Box(0, 0, 1, 1), 4)
