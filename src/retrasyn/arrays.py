@@ -1,4 +1,4 @@
-"""Arrays that grow, and arrays in a file with a seal over them."""
+"""Arrays that grow, names of arrays with prefixes, and sealed files of arrays."""
 
 from __future__ import annotations
 
@@ -18,19 +18,41 @@ _Number = TypeVar("_Number", bound=np.generic)
 
 
 def grown(array: npt.NDArray[_Number], size: int, fill: float) -> npt.NDArray[_Number]:
-    """Return the array with room for at least `size` entries, new ones filled.
+    """Return the array with room for at least `size` entries or rows, new ones filled.
 
     >>> grown(np.array([1, 2]), 3, 0).tolist()
     [1, 2, 0, 0]
     """
-    if size <= array.size:
+    if size <= len(array):
         return array
-    larger = np.full(max(size, 2 * array.size), fill, array.dtype)
-    larger[: array.size] = array
+    larger = np.full((max(size, 2 * len(array)), *array.shape[1:]), fill, array.dtype)
+    larger[: len(array)] = array
     return larger
 
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def with_prefix(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays with a prefix before each name.
+
+    >>> list(with_prefix("bank_", {"mean": np.zeros(1)}))
+    ['bank_mean']
+    """
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def under_prefix(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays whose names begin with a prefix, without it.
+
+    >>> list(under_prefix("bank_", {"bank_mean": np.zeros(1), "clock": np.zeros(1)}))
+    ['mean']
+    """
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
 
 
 def save_arrays(path: Path, arrays: Arrays) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from retrasyn.arrays import under_prefix, with_prefix
 from retrasyn.engines.base import Engine
 from retrasyn.errors import SettingError
 from retrasyn.interpretation import SAFE, Interpretation
@@ -34,9 +35,8 @@ from retrasyn.privacy.division import Ledger, NoPrivacy
 from retrasyn.privacy.ledger import UserLedger
 from retrasyn.space import Grid, StateSpace
 from retrasyn.synthesis.lifecycle import LifecycleMemory, SynthesisContext
-from retrasyn.synthesis.shard_base import MakeSink
-from retrasyn.synthesis.sharded import ShardedStreams
-from retrasyn.synthesis.synthesizer import Synthesizer
+from retrasyn.synthesis.shard import MakeSink
+from retrasyn.synthesis.synthesizer import ShardedStreams, Synthesizer
 
 MAX_EPSILON = 40.0
 MAX_WINDOW = 1_000_000_000
@@ -108,8 +108,8 @@ class CuratorState:
             "life_pull": empty if life.pull is None else life.pull,
             "life_enter": empty if life.enter is None else life.enter,
         }
-        arrays |= {f"memory_{name}": array for name, array in memory.to_arrays().items()}
-        arrays |= {f"streams_{name}": column for name, column in self.streams.columns().items()}
+        arrays |= with_prefix("memory_", memory.to_arrays())
+        arrays |= with_prefix("streams_", self.streams.columns())
         if isinstance(self.ledger, UserLedger):
             arrays["ledger_last"] = self.ledger.last
         else:
@@ -125,11 +125,11 @@ class CuratorState:
         self.errors = arrays["errors"].copy()
         self.rounds.clear()
         self.rounds.extend((int(t), int(n), int(spent)) for t, n, spent in arrays["rounds"])
-        columns = _under("streams_", arrays)
+        columns = under_prefix("streams_", arrays)
         next_id = int(columns.pop("next")[0])
         self.streams.take(columns, next_id)
         enter = arrays["life_enter"]
-        self.memory.load_arrays(_under("memory_", arrays))
+        self.memory.load_arrays(under_prefix("memory_", arrays))
         self.lifecycle = LifecycleMemory(
             going_on=float(arrays["life_masses"][0]),
             quitting=float(arrays["life_masses"][1]),
@@ -141,15 +141,6 @@ class CuratorState:
             self.ledger.last = arrays["ledger_last"].copy()
         else:
             self.ledger.spent = {int(t): int(spend) for t, spend in arrays["ledger_spent"]}
-
-
-def _under(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays whose names begin with a prefix, without it."""
-    return {
-        name.removeprefix(prefix): array
-        for name, array in arrays.items()
-        if name.startswith(prefix)
-    }
 
 
 class Curator:
@@ -336,7 +327,9 @@ class Curator:
             size=size,
             scene=scene,
         )
-        n_born, n_ended = self.synthesizer.step(state.streams, model, plan, t)
+        changes = self.synthesizer.step(state.streams, plan, t)
+        if changes.pull is not None:
+            state.lifecycle.pull = changes.pull
         released = self.synthesizer.release(state.streams, t)
         uncertainty = None
         if outcome.mass_variance is not None and scene.mass is not None:
@@ -354,8 +347,8 @@ class Curator:
             t=t,
             n_points=state.streams.n,
             **released,
-            n_born=n_born,
-            n_ended=n_ended,
+            n_born=changes.n_born,
+            n_ended=changes.n_ended,
             epsilon_t=spent / MICRO,
             n_reports=n_reports,
             uncertainty=uncertainty,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from retrasyn.arrays import under_prefix, with_prefix
 from retrasyn.messages import Ask, Estimate, Outcome, Question
 from retrasyn.mobility.bank import ENTER, MOVE, QUIT, STAY, FilterBank, groups_of
 from retrasyn.mobility.durations import AgeMemory
@@ -57,9 +58,9 @@ class FilterMemory:
             "priors": self.shrinkage.priors,
         }
         for about, bank in self.banks.items():
-            arrays |= {f"{about}_{name}": array for name, array in bank.to_arrays().items()}
+            arrays |= with_prefix(f"{about}_", bank.to_arrays())
         if self.ages is not None:
-            arrays |= {f"ages_{name}": array for name, array in self.ages.to_arrays().items()}
+            arrays |= with_prefix("ages_", self.ages.to_arrays())
         return arrays
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -68,9 +69,9 @@ class FilterMemory:
         slow = arrays["slow_density"]
         self.shrinkage = ShrinkageMemory(slow if slow.size else None, arrays["priors"].copy())
         for about, bank in self.banks.items():
-            bank.load_arrays(_under(f"{about}_", arrays))
+            bank.load_arrays(under_prefix(f"{about}_", arrays))
         if self.ages is not None:
-            self.ages.load_arrays(_under("ages_", arrays))
+            self.ages.load_arrays(under_prefix("ages_", arrays))
 
     def copied(self) -> FilterMemory:
         """Return a memory that goes its own way from here."""
@@ -260,12 +261,3 @@ def _ask_ages(
 def _scaled(reading: Reading, factor: float) -> Reading:
     """Return a reading of shares as shares of something larger."""
     return reading[0] * factor, reading[1] * factor**2
-
-
-def _under(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays whose names begin with a prefix, without it."""
-    return {
-        name.removeprefix(prefix): array
-        for name, array in arrays.items()
-        if name.startswith(prefix)
-    }
