@@ -1,4 +1,4 @@
-"""Arrays that grow, names of arrays with prefixes, and sealed files of arrays."""
+"""Arrays that grow, named arrays, and arrays in a file with a seal over them."""
 
 from __future__ import annotations
 
@@ -34,20 +34,12 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def with_prefix(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays with a prefix before each name.
-
-    >>> list(with_prefix("bank_", {"mean": np.zeros(1)}))
-    ['bank_mean']
-    """
+    """Return the arrays under names that begin with a prefix."""
     return {prefix + name: array for name, array in arrays.items()}
 
 
-def under_prefix(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays whose names begin with a prefix, without it.
-
-    >>> list(under_prefix("bank_", {"bank_mean": np.zeros(1), "clock": np.zeros(1)}))
-    ['mean']
-    """
+def without_prefix(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays whose names begin with a prefix, without it."""
     return {
         name.removeprefix(prefix): array
         for name, array in arrays.items()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from retrasyn.arrays import under_prefix, with_prefix
+from retrasyn.arrays import with_prefix, without_prefix
 from retrasyn.engines.base import Engine
 from retrasyn.errors import SettingError
 from retrasyn.interpretation import SAFE, Interpretation
@@ -125,11 +125,11 @@ class CuratorState:
         self.errors = arrays["errors"].copy()
         self.rounds.clear()
         self.rounds.extend((int(t), int(n), int(spent)) for t, n, spent in arrays["rounds"])
-        columns = under_prefix("streams_", arrays)
+        columns = without_prefix("streams_", arrays)
         next_id = int(columns.pop("next")[0])
         self.streams.take(columns, next_id)
         enter = arrays["life_enter"]
-        self.memory.load_arrays(under_prefix("memory_", arrays))
+        self.memory.load_arrays(without_prefix("memory_", arrays))
         self.lifecycle = LifecycleMemory(
             going_on=float(arrays["life_masses"][0]),
             quitting=float(arrays["life_masses"][1]),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from retrasyn.arrays import under_prefix, with_prefix
+from retrasyn.arrays import with_prefix, without_prefix
 from retrasyn.messages import Ask, Estimate, Outcome, Question
 from retrasyn.mobility.bank import ENTER, MOVE, QUIT, STAY, FilterBank, groups_of
 from retrasyn.mobility.durations import AgeMemory
@@ -69,9 +69,9 @@ class FilterMemory:
         slow = arrays["slow_density"]
         self.shrinkage = ShrinkageMemory(slow if slow.size else None, arrays["priors"].copy())
         for about, bank in self.banks.items():
-            bank.load_arrays(under_prefix(f"{about}_", arrays))
+            bank.load_arrays(without_prefix(f"{about}_", arrays))
         if self.ages is not None:
-            self.ages.load_arrays(under_prefix("ages_", arrays))
+            self.ages.load_arrays(without_prefix("ages_", arrays))
 
     def copied(self) -> FilterMemory:
         """Return a memory that goes its own way from here."""

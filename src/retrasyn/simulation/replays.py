@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from retrasyn.arrays import Arrays, under_prefix, with_prefix
+from retrasyn.arrays import Arrays, with_prefix, without_prefix
 from retrasyn.privacy.replay import Replay, Spend
 
 
@@ -31,7 +31,7 @@ def pack_replay(name: str, replay: Replay) -> dict[str, npt.NDArray[Any]]:
 
 def unpack_replay(name: str, replay: Replay, arrays: Arrays) -> None:
     """Take a recount over from plain arrays."""
-    own = under_prefix(f"{name}_", arrays)
+    own = without_prefix(f"{name}_", arrays)
     replay.total, replay.highest = own["total"].copy(), own["highest"].copy()
     replay.n_reports = int(own["n_reports"][0])
     recent, keys = own["recent"], own["keys"]
