@@ -1,4 +1,4 @@
-"""Arrays that grow, and arrays in a file with a seal over them."""
+"""Arrays that grow, named arrays, and arrays in a file with a seal over them."""
 
 from __future__ import annotations
 
@@ -31,6 +31,20 @@ def grown(array: npt.NDArray[_Number], size: int, fill: float) -> npt.NDArray[_N
 
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def with_prefix(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays under names that begin with a prefix."""
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def without_prefix(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays whose names begin with a prefix, without it."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
 
 
 def save_arrays(path: Path, arrays: Arrays) -> None:
