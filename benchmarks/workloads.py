@@ -18,7 +18,7 @@ from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
 from retrasyn.simulation.city import CITY_BOX, demo_city
 from retrasyn.space import Box, Grid, StateSpace
-from retrasyn.synthesis.lifecycle import EnterQuit, LifecycleMemory
+from retrasyn.synthesis.lifecycle import EnterQuit, LifecycleMemory, SynthesisContext
 from retrasyn.synthesis.paper_steps import CompetingPlan
 from retrasyn.synthesis.synthesizer import Shard, ShardedStreams, Synthesizer
 
@@ -81,12 +81,15 @@ class Population:
     def plan(self, target: int) -> CompetingPlan:
         """Return the plan of a step that ends with `target` streams."""
         return EnterQuit().plan(
-            self.model,
-            LifecycleMemory(),
-            grid=self.grid,
-            reading=SAFE,
-            length_scale=LENGTH_SCALE,
-            size=target,
+            SynthesisContext(
+                model=self.model,
+                memory=LifecycleMemory(),
+                grid=self.grid,
+                interpretation=SAFE,
+                length_scale=LENGTH_SCALE,
+                size=target,
+                cell_counts=self.streams.counts,
+            )
         )
 
     def rewind(self) -> None:

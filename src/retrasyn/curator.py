@@ -16,7 +16,7 @@ from retrasyn.arrays import with_prefix, without_prefix
 from retrasyn.engines.base import Engine
 from retrasyn.errors import SettingError
 from retrasyn.interpretation import SAFE, Interpretation
-from retrasyn.mechanisms.base import Dialogue, ReleasedMemory, View, drive
+from retrasyn.mechanisms.base import Dialogue, MechanismMemory, Outcome, View, drive
 from retrasyn.messages import (
     MICRO,
     Aggregate,
@@ -24,15 +24,13 @@ from retrasyn.messages import (
     Estimate,
     Flags,
     Grant,
-    Outcome,
     Release,
     Roster,
 )
 from retrasyn.methods import DEFAULT_METHOD, Method, check_oracle, find_method
 from retrasyn.mobility.model import MobilityModel, masses, standard_errors
 from retrasyn.oracles.choice import OracleWish, choose_oracle, n_answers, oracle_for
-from retrasyn.privacy.division import Ledger, NoPrivacy
-from retrasyn.privacy.ledger import UserLedger
+from retrasyn.privacy.ledger import Ledger
 from retrasyn.space import Grid, StateSpace
 from retrasyn.synthesis.lifecycle import LifecycleMemory, SynthesisContext
 from retrasyn.synthesis.shard import MakeSink
@@ -77,6 +75,7 @@ class CuratorState:
 
     ledger: Ledger
     streams: ShardedStreams
+    memory: MechanismMemory
     t: int | None = None
     first_t: int | None = None
     n_reports: int = 0
@@ -84,7 +83,6 @@ class CuratorState:
         default_factory=lambda: deque(maxlen=MAX_ROUNDS)
     )
     errors: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))  # see mean_errors
-    memory: Any = field(default_factory=ReleasedMemory)
     lifecycle: LifecycleMemory = field(default_factory=LifecycleMemory)
 
     @property
@@ -95,28 +93,17 @@ class CuratorState:
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as plain arrays."""
-        memory, life = self.memory, self.lifecycle
-        empty = np.empty(0)
         times = [0, 0] if self.t is None or self.first_t is None else [self.t, self.first_t]
         arrays: dict[str, npt.NDArray[Any]] = {
             "clock": np.array([self.t is not None, *times, self.n_reports], np.int64),
             "errors": self.errors,
             "rounds": np.array(self.rounds, np.int64).reshape(-1, 3),
             "streams_next": np.array([self.streams.next_id], np.int64),
-            "life_masses": np.array([life.going_on, life.quitting], np.float64),
-            "life_started": np.array([life.started]),
-            "life_pull": empty if life.pull is None else life.pull,
-            "life_enter": empty if life.enter is None else life.enter,
         }
-        arrays |= with_prefix("memory_", memory.to_arrays())
+        arrays |= with_prefix("life_", self.lifecycle.to_arrays())
+        arrays |= with_prefix("memory_", self.memory.to_arrays())
         arrays |= with_prefix("streams_", self.streams.columns())
-        if isinstance(self.ledger, UserLedger):
-            arrays["ledger_last"] = self.ledger.last
-        else:
-            arrays["ledger_spent"] = np.array(list(self.ledger.spent.items()), np.int64).reshape(
-                -1, 2
-            )
-        return arrays
+        return arrays | with_prefix("ledger_", self.ledger.to_arrays())
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take the state over from plain arrays."""
@@ -128,19 +115,9 @@ class CuratorState:
         columns = without_prefix("streams_", arrays)
         next_id = int(columns.pop("next")[0])
         self.streams.take(columns, next_id)
-        enter = arrays["life_enter"]
         self.memory.load_arrays(without_prefix("memory_", arrays))
-        self.lifecycle = LifecycleMemory(
-            going_on=float(arrays["life_masses"][0]),
-            quitting=float(arrays["life_masses"][1]),
-            enter=enter if enter.size else None,
-            started=bool(arrays["life_started"][0]),
-            pull=arrays["life_pull"].copy() if arrays["life_pull"].size else None,
-        )
-        if isinstance(self.ledger, UserLedger):
-            self.ledger.last = arrays["ledger_last"].copy()
-        else:
-            self.ledger.spent = {int(t): int(spend) for t, spend in arrays["ledger_spent"]}
+        self.lifecycle.load_arrays(without_prefix("life_", arrays))
+        self.ledger.load_arrays(without_prefix("ledger_", arrays))
 
 
 class Curator:
@@ -193,7 +170,7 @@ class Curator:
             make_sink=make_sink,
         )
         ledger = self.method.division.open_ledger(epsilon=self.epsilon, gap=self.gap)
-        memory = self.method.mechanism.open_memory(self.states, self.gap)
+        memory = self.method.mechanism.open_memory(self.states, self.gap, self.method.topics)
         self.state = CuratorState(ledger=ledger, streams=streams, memory=memory)
 
     def step(
@@ -260,8 +237,7 @@ class Curator:
 
     def grant(self, ask: Ask, *, t: int, roster: Roster) -> Grant:
         """Charge the ledger for an ask."""
-        ledger: Any = self.state.ledger
-        grant = self.method.division.grant(ask, t=t, roster=roster, ledger=ledger, seed=self.seed)
+        grant = self.state.ledger.grant(ask, t=t, roster=roster, seed=self.seed)
         return self._hidden_by_oracle(grant)
 
     def admit(self, ask: Ask, *, t: int, epsilon: int, reporters: npt.NDArray[np.int64]) -> Grant:
@@ -269,11 +245,9 @@ class Curator:
 
         Real devices decide themselves whether they report; nobody learns who was drawn and silent.
         """
-        division = self.method.division
-        if isinstance(division, NoPrivacy):
+        if not self.method.division.private:
             raise SettingError(f"{self.method.name} is not private: no device answers it")
-        ledger: Any = self.state.ledger
-        grant = division.admit(ask, t=t, epsilon=epsilon, reporters=reporters, ledger=ledger)
+        grant = self.state.ledger.admit(ask, t=t, epsilon=epsilon, reporters=reporters)
         return self._hidden_by_oracle(grant)
 
     def _hidden_by_oracle(self, grant: Grant) -> Grant:
@@ -311,30 +285,21 @@ class Curator:
         """Update the model and extend the synthetic stream."""
         state = self.state
         size = size if outcome.size is None else outcome.size
-        state.memory.remember(outcome, t)
+        state.memory = outcome.memory
         if outcome.released is not None:
             going_on, quitting = masses(outcome.released, self.states)
             state.lifecycle.going_on += going_on
             state.lifecycle.quitting += quitting
-        model = self.model(outcome)
-        scene = self._scene(outcome, flags)
-        plan = self.method.lifecycle.plan(
-            model,
-            state.lifecycle,
-            grid=self.grid,
-            reading=self.reading,
-            length_scale=self.length_scale,
-            size=size,
-            scene=scene,
-        )
+        context = self._context(outcome, size, flags)
+        plan = self.method.lifecycle.plan(context)
         changes = self.synthesizer.step(state.streams, plan, t)
         if changes.pull is not None:
             state.lifecycle.pull = changes.pull
         released = self.synthesizer.release(state.streams, t)
         uncertainty = None
-        if outcome.mass_variance is not None and scene.mass is not None:
+        if outcome.mass_variance is not None and context.mass is not None:
             counts = state.streams.counts
-            uncertainty = standard_errors(counts, scene.mass, outcome.mass_variance, self.grid)
+            uncertainty = standard_errors(counts, context.mass, outcome.mass_variance, self.grid)
             state.errors += 1.0, uncertainty.cell_errors.mean(), uncertainty.flow_errors.mean()
         n_reports = sum(grant.reporters.size for grant in granted)
         spends = [grant.epsilon for grant in granted]
@@ -354,19 +319,22 @@ class Curator:
             uncertainty=uncertainty,
         )
 
-    def model(self, outcome: Outcome) -> MobilityModel:
-        """Turn what was released into the global mobility model (Eq. 6)."""
-        return MobilityModel.from_frequencies(outcome.released, self.states)
-
-    def _scene(self, outcome: Outcome, flags: Flags | None) -> SynthesisContext:
-        """Gather what a lifecycle may look at besides the model."""
+    def _context(self, outcome: Outcome, size: int, flags: Flags | None) -> SynthesisContext:
+        """Gather what a lifecycle may look at; the model is what was released (Eq. 6)."""
         mass = None
         if outcome.released is not None:
             mass = np.zeros(self.states.move_index.shape)
             mass[self.states.move_index >= 0] = outcome.released[: self.states.n_moves]
             whole = mass.sum()
             mass = mass / whole if whole > 0 else None
+        memory, scale = self.state.lifecycle, self.length_scale
         return SynthesisContext(
+            model=MobilityModel.from_frequencies(outcome.released, self.states),
+            memory=memory,
+            grid=self.grid,
+            interpretation=self.reading,
+            length_scale=memory.released_length if scale is None else scale,
+            size=size,
             cell_counts=self.state.streams.counts,
             mass=mass,
             hazard=outcome.hazard,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,12 +16,17 @@ MICRO = 1_000_000
 ENTERING, MOVING, QUITTING, ABSENT = 0, 1, 2, 3
 """Kinds of state: what is public about a device where presence is."""
 
+Presence = Literal["count", "flags", "hidden"]
+"""What is public of who is present: how many, also who starts and stops, or nothing."""
+Topic = Literal["transition", "move", "enter", "quit", "older", "present"]
+"""What a question is about."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """What devices are asked, and with it how far back their answers reach."""
 
-    about: Literal["transition", "move", "enter", "quit", "older", "present"] = "transition"
+    about: Topic = "transition"
     threshold: int = 0  # of "older": whether a device has been present for longer than this
 
     @property
@@ -119,19 +124,6 @@ class Estimate:
     frequencies: npt.NDArray[np.float64]  # [n_states], negatives kept
     variance: float
     n: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What a mechanism made of one timestamp: the released frequencies (f-tilde)."""
-
-    released: npt.NDArray[np.float64] | None  # [n_states], sums to 1; None before any report
-    n_significant: int
-    fresh: bool  # whether reports of this timestamp went into it
-    hazard: npt.NDArray[np.float64] | None = None  # of quitting by age, from age 1 on
-    size: int | None = None  # how many are present, where that had to be estimated
-    mass_variance: npt.NDArray[np.float64] | None = None  # [n_cells, 9], of each move's share
-    memory: Any = None  # what the mechanism is to remember, where that is more than the above
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

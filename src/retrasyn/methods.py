@@ -2,9 +2,9 @@
 
 import dataclasses
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from retrasyn.errors import SettingError
 from retrasyn.interpretation import Interpretation
@@ -14,9 +14,10 @@ from retrasyn.mechanisms.one_ask import OneAsk
 from retrasyn.mechanisms.portions import Adaptive, Everything, Sample, Uniform
 from retrasyn.mechanisms.probe_publish import ProbeThenPublish
 from retrasyn.mechanisms.schedules import Absorption, Distribution
+from retrasyn.messages import Presence, Topic
 from retrasyn.mobility.updating import replace_all, select_significant
 from retrasyn.privacy.division import BudgetDivision, Division, NoPrivacy, UserDivision
-from retrasyn.privacy.selection import OwnSlot, PhaseSlots
+from retrasyn.privacy.selection import OwnSlot, PhaseSlots, age_thresholds
 from retrasyn.synthesis.lifecycle import (
     EnterQuit,
     Immortal,
@@ -28,13 +29,16 @@ from retrasyn.synthesis.lifecycle import (
 
 ALIASES = {"alpha": "gain", "kappa": "lookback", "p_max": "max_portion"}
 """The paper's letters for settings, and our words."""
-_FIXED = ("endpoints", "of_paper", "ages", "stopping_any_time")  # what other parts rely on
+_FIXED = ("ages", "endpoints", "of_paper")  # what the parts of a row rely on
 _SWITCH = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One row: what is split, how much is asked, what changes, what a state is, who is born."""
+    """One row: what is split, how much is asked, what changes, what a state is, who is born.
+
+    What is public of presence, and whether ages are asked about, is said here and nowhere else.
+    """
 
     name: str
     summary: str
@@ -42,57 +46,65 @@ class Method:
     mechanism: Mechanism
     endpoints: bool = True
     lifecycle: Lifecycle = dataclasses.field(default_factory=EnterQuit)
-    presence: Literal["count", "flags", "hidden"] = "count"
+    presence: Presence = "count"
+    ages: bool = False
     steers: bool = False
     continuous: bool = False
     jump: Literal["split", "clamp"] = "split"
     of_paper: bool = True
 
     @property
-    def uses_length_scale(self) -> bool:
-        """Whether streams quit by their length (Eq. 8)."""
-        return isinstance(self.lifecycle, EnterQuit | QuitByLength)
+    def topics(self) -> tuple[Topic, ...]:
+        """What devices are asked about, in the order of the asks."""
+        of_presence: dict[Presence, tuple[Topic, ...]] = {
+            "count": ("transition",),
+            "flags": ("move", "enter", "quit"),
+            "hidden": ("transition", "present"),
+        }
+        return (*of_presence[self.presence], "older") if self.ages else of_presence[self.presence]
+
+    def furthest_lookback(self, gap: int) -> int:
+        """Return how many timestamps back the furthest answer reaches."""
+        return age_thresholds(gap)[-1] if self.ages else 1
 
 
-def _steered_rows() -> Iterable[Method]:
-    ours = Method(
-        "steered",
-        "our method: phase slots, filters, shrinkage, steering",
-        UserDivision(PhaseSlots(age_share=0.1)),
-        Filtered(ages=True),
-        lifecycle=QuitByAge(),
+def _steered(
+    name: str,
+    summary: str,
+    lifecycle: Lifecycle,
+    *,
+    presence: Presence = "count",
+    ages: bool = False,
+) -> Method:
+    """Return a row of our method; only who is asked about ages or presence has that role."""
+    slots = PhaseSlots(
+        age_share=0.1 if ages else None,
+        presence_share=0.2 if presence == "hidden" else None,
+    )
+    return Method(
+        name,
+        summary,
+        UserDivision(slots),
+        Filtered(),
+        lifecycle=lifecycle,
+        presence=presence,
+        ages=ages,
         steers=True,
         continuous=True,
         jump="clamp",
         of_paper=False,
     )
-    yield ours
-    yield dataclasses.replace(
-        ours,
-        name="steered-flags",
-        summary="steered, with starting and stopping treated as public",
-        division=UserDivision(PhaseSlots(stopping_any_time=True)),
-        mechanism=Filtered(presence="flags", ages=False),
-        lifecycle=QuitAsSeen(),
-        presence="flags",
-    )
-    yield dataclasses.replace(
-        ours,
-        name="steered-length",
-        summary="steered without age reports: streams quit by their length",
-        division=UserDivision(PhaseSlots()),
-        mechanism=Filtered(ages=False),
-        lifecycle=QuitByLength(),
-    )
-    yield dataclasses.replace(
-        ours,
-        name="steered-hidden",
-        summary="steered without knowing who is present: the absent report null",
-        division=UserDivision(PhaseSlots(presence_share=0.2)),
-        mechanism=Filtered(presence="hidden", ages=False),
-        lifecycle=QuitByLength(),
-        presence="hidden",
-    )
+
+
+def _steered_rows() -> Iterable[Method]:
+    summary = "our method: phase slots, filters, shrinkage, steering"
+    yield _steered("steered", summary, QuitByAge(), ages=True)
+    summary = "steered, with starting and stopping treated as public"
+    yield _steered("steered-flags", summary, QuitAsSeen(), presence="flags")
+    summary = "steered without age reports: streams quit by their length"
+    yield _steered("steered-length", summary, QuitByLength())
+    summary = "steered without knowing who is present: the absent report null"
+    yield _steered("steered-hidden", summary, QuitByLength(), presence="hidden")
 
 
 def _rows() -> Iterable[Method]:
@@ -164,7 +176,7 @@ PAPER_METHOD = "retrasyn-p"
 
 def check_oracle(method: Method, wish: str) -> None:
     """Refuse an oracle whose errors a method does not foresee."""
-    if wish != "oue" and isinstance(method.mechanism, ProbeThenPublish):
+    if wish != "oue" and method.mechanism.unary_only:
         raise SettingError(
             f"{method.name} foresees the errors of unary encoding and of nothing else; "
             f"use --oracle oue, not {wish}"
@@ -199,7 +211,7 @@ def configure(
         part = next((part for part in parts_of(method) if name in settings_of(part)), None)
         if part is not None:
             value = _value(given, text, getattr(part, name))
-            method = _with_part(method, part, dataclasses.replace(part, **{name: value}))
+            method = _replaced(method, part, dataclasses.replace(part, **{name: value}))
         elif name == "length_scale" and name in _questions(method, reading):
             reading = reading.answer(length_scale=reading.parse_length_scale(text))
         elif name in _questions(method, reading):
@@ -215,36 +227,34 @@ def configure(
 
 
 def parts_of(method: Method) -> list[Any]:
-    """Return the parts that have settings."""
-    parts = [getattr(method.mechanism, "portion", None)]
-    if not method.of_paper:
-        parts += [method.mechanism, getattr(method.division, "selection", None), method]
-    return [part for part in parts if part is not None]
+    """Return the parts that have settings: those of the paper's methods are how much is asked."""
+    parts = [*_within(method.mechanism)]
+    return parts if method.of_paper else [*parts, *_within(method.division), method]
 
 
 def settings_of(part: Any) -> list[str]:
     """Return the names of a part's settings: its numbers and switches."""
-    fixed: tuple[str, ...] = _FIXED
-    if isinstance(part, PhaseSlots):  # a role nobody asks for would silence people
-        fixed += tuple(name for name in ("age_share", "presence_share") if not getattr(part, name))
     return [
         name
         for name in _fields(part)
-        if isinstance(getattr(part, name), (bool, int, float)) and name not in fixed
+        if isinstance(getattr(part, name), (bool, int, float)) and name not in _FIXED
     ]
 
 
-def _with_part(method: Method, old: Any, new: Any) -> Method:
-    """Return a row with one of its parts replaced."""
-    mechanism: Any = method.mechanism
-    if old is method:
-        return cast("Method", new)
-    if old is mechanism:
-        return dataclasses.replace(method, mechanism=new)
-    if old is getattr(mechanism, "portion", None):
-        return dataclasses.replace(method, mechanism=dataclasses.replace(mechanism, portion=new))
-    division: Any = dataclasses.replace(method.division, selection=new)
-    return dataclasses.replace(method, division=division)
+def _within(part: Any) -> Iterator[Any]:
+    """Yield the parts a part is made of, then itself."""
+    for name in _fields(part):
+        yield from _within(getattr(part, name))
+    if dataclasses.is_dataclass(part):
+        yield part
+
+
+def _replaced(whole: Any, old: Any, new: Any) -> Any:
+    """Return a part with one of the parts it is made of replaced."""
+    if whole is old:
+        return new
+    changes = {name: _replaced(getattr(whole, name), old, new) for name in _fields(whole)}
+    return dataclasses.replace(whole, **changes) if changes else whole
 
 
 def _questions(method: Method, reading: Interpretation) -> list[str]:
@@ -252,11 +262,14 @@ def _questions(method: Method, reading: Interpretation) -> list[str]:
     if method.of_paper:
         return _fields(reading)
     own = ["unit", "ledger", "jump", "size_target"]
-    return [*own, "length_scale"] if method.uses_length_scale else own
+    return [*own, "length_scale"] if method.lifecycle.uses_length else own
 
 
 def _fields(part: Any) -> list[str]:
-    return [field.name for field in dataclasses.fields(part)] if part is not None else []
+    """Return the names of a part's fields; a function or a number has none."""
+    return (
+        [field.name for field in dataclasses.fields(part)] if dataclasses.is_dataclass(part) else []
+    )
 
 
 def _value(name: str, text: str, like: float) -> float:

@@ -1,5 +1,6 @@
 """The estimator of `steered` as a whole against plain loops, whatever presence is taken for."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -9,9 +10,9 @@ from hypothesis import strategies as st
 
 import naive
 from retrasyn.interpretation import SAFE
-from retrasyn.mechanisms.base import View, drive
-from retrasyn.mechanisms.filtered import Filtered
+from retrasyn.mechanisms.base import ReleasedMemory, View, drive
 from retrasyn.messages import Aggregate, Estimate, Flags
+from retrasyn.methods import METHODS
 from retrasyn.mobility import shrinkage
 from retrasyn.oracles import OUE
 from retrasyn.oracles.binary import BinaryResponse
@@ -168,8 +169,9 @@ def noisy(random, n_states, n):
 )
 def test_what_is_released_equals_the_plain_loop(presence, ages, side, sizes, seed):
     random = np.random.default_rng(seed)
-    mechanism = Filtered(presence=presence, ages=ages)
-    memory = mechanism.open_memory(StateSpace(Grid(Box(0, 0, 1, 1), side)), WINDOW + 1)
+    row = dataclasses.replace(METHODS["steered"], presence=presence, ages=ages)
+    mechanism, states = row.mechanism, StateSpace(Grid(Box(0, 0, 1, 1), side))
+    memory = mechanism.open_memory(states, WINDOW + 1, row.topics)
     plain = Plain(side, memory.banks, ages=ages)
     binary = BinaryResponse(int(EPSILON * 1e6))
     for t, size in enumerate(sizes):
@@ -206,7 +208,7 @@ def test_what_is_released_equals_the_plain_loop(presence, ages, side, sizes, see
             flags=flags if presence == "flags" else None,
         )
         outcome = drive(mechanism.dialogue(view), answer)
-        memory.remember(outcome, t)
+        memory = outcome.memory
         totals = None
         if ages:
             hazard, totals = plain.step_ages(size, bits)
@@ -224,12 +226,13 @@ def test_what_is_released_equals_the_plain_loop(presence, ages, side, sizes, see
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "furthest"),
-    [(Filtered(), 2 * (WINDOW + 1)), (Filtered(ages=False), 1), (Filtered("flags", False), 1)],
+    ("name", "furthest"),
+    [("steered", 2 * (WINDOW + 1)), ("steered-length", 1), ("steered-flags", 1)],
 )
-def test_the_furthest_lookback_is_that_of_the_questions_asked(mechanism, furthest):
-    assert mechanism.furthest_lookback(WINDOW + 1) == furthest
-    memory = mechanism.open_memory(StateSpace(Grid(Box(0, 0, 1, 1), 2)), WINDOW + 1)
+def test_the_furthest_lookback_is_that_of_the_questions_asked(name, furthest):
+    row, states = METHODS[name], StateSpace(Grid(Box(0, 0, 1, 1), 2))
+    assert row.furthest_lookback(WINDOW + 1) == furthest
+    mechanism, memory = row.mechanism, row.mechanism.open_memory(states, WINDOW + 1, row.topics)
     asked = []
     flags = Flags(n_entering=0, ages_of_quitters=np.empty(0, np.int64))
     view = View(t=0, first_t=0, window=WINDOW, reading=SAFE, memory=memory, size=3, flags=flags)
@@ -237,3 +240,9 @@ def test_the_furthest_lookback_is_that_of_the_questions_asked(mechanism, furthes
     assert max(question.lookback for question in asked) == furthest
     assert outcome.released is None
     assert not outcome.fresh
+
+
+def test_a_mechanism_refuses_the_memory_of_another():
+    view = View(t=0, first_t=0, window=WINDOW, reading=SAFE, memory=ReleasedMemory())
+    with pytest.raises(AssertionError, match="opened a"):
+        next(METHODS["steered"].mechanism.dialogue(view))

@@ -111,7 +111,7 @@ def test_an_empty_night_does_not_freeze_the_portion():
 
     for t, n in enumerate([9] * 6 + [0] * 30 + [9] * 3):
         view = View(t=t, first_t=0, window=20, reading=SAFE, memory=memory)
-        memory.remember(drive(mechanism.dialogue(view), lambda ask, n=n: collect(ask, n)), t)
+        memory = drive(mechanism.dialogue(view), lambda ask, n=n: collect(ask, n)).memory
     assert len(shares) == 39
     assert min(shares) > 0
     assert memory.n_collections == 9

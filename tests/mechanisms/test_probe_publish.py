@@ -123,7 +123,8 @@ def our_turn(setting, memory, t, n_users, crowd):
 
     mechanism = METHODS[setting.name].mechanism
     outcome = drive(mechanism.dialogue(setting.view(t, memory, n_users)), answer)
-    memory.remember(outcome, t)
+    for field in dataclasses.fields(memory):
+        setattr(memory, field.name, getattr(outcome.memory, field.name))
     return asks, bought, outcome
 
 
@@ -169,7 +170,7 @@ def test_a_long_dialogue_is_that_of_the_plain_loop(
 ):
     setting = Settings(name, window, unit, epsilon, first_t)
     crowd = Crowd(seed, silence, noise)
-    memory = METHODS[name].mechanism.open_memory(STATES, setting.gap)
+    memory = METHODS[name].mechanism.open_memory(STATES, setting.gap, ["transition"])
     reference = naive.NaivePublications(released=None, shares={})
     for t, size in enumerate(sizes, first_t):
         n_users = sizes[0] if constant else size
@@ -190,7 +191,7 @@ def test_a_long_dialogue_is_that_of_the_plain_loop(
 @pytest.mark.parametrize("name", PLAIN)
 def test_the_dialogues_compared_both_publish_and_wait(name):
     setting = Settings(name, 5, "position", MICRO, 0)
-    memory = METHODS[name].mechanism.open_memory(STATES, setting.gap)
+    memory = METHODS[name].mechanism.open_memory(STATES, setting.gap, ["transition"])
     turns = [our_turn(setting, memory, t, 5000, Crowd(1)) for t in range(200)]
     published = [len(asks) == 2 for asks, _, _ in turns]
     assert published[0]
@@ -207,14 +208,13 @@ def test_the_dialogues_compared_both_publish_and_wait(name):
 )
 def test_a_steady_population_is_always_granted_what_was_asked(name, n_users, window, unit, seed):
     setting = Settings(name, window, unit, MICRO, 0)
-    division = METHODS[name].division
-    ledger = division.open_ledger(epsilon=MICRO, gap=setting.gap)
-    memory = METHODS[name].mechanism.open_memory(STATES, setting.gap)
+    ledger = METHODS[name].division.open_ledger(epsilon=MICRO, gap=setting.gap)
+    memory = METHODS[name].mechanism.open_memory(STATES, setting.gap, ["transition"])
     spent = defaultdict(list)
     for t in range(4 * setting.gap):
         asks, _, _ = our_turn(setting, memory, t, n_users, Crowd(seed))
         for ask in asks:
-            grant = division.grant(ask, t=t, roster=roster(n_users), ledger=ledger, seed=seed)
+            grant = ledger.grant(ask, t=t, roster=roster(n_users), seed=seed)
             spend, n = setting.bought(ask.share, n_users)
             assert grant.reporters.size == (n if spend else 0)
             assert grant.epsilon == (spend if n else 0)
@@ -282,7 +282,7 @@ def test_worst_windows_on_the_receipt_stay_within_epsilon(name, unit, ledger, ci
 
 def published_at(setting, sizes, crowd):
     """Return the timestamps of publications, with nothing remembered at first."""
-    memory = METHODS[setting.name].mechanism.open_memory(STATES, setting.gap)
+    memory = METHODS[setting.name].mechanism.open_memory(STATES, setting.gap, ["transition"])
     turns = {
         t: our_turn(setting, memory, t, size, crowd)
         for t, size in enumerate(sizes, setting.first_t)
@@ -421,7 +421,7 @@ def test_memory_survives_the_way_to_arrays_and_back(past, gap):
         memory.history.append(memory.released)
         memory.significant.append(1.0)
         memory.n_collections, memory.last_t = 7, 3
-    again = ProbeThenPublish(Distribution()).open_memory(STATES, gap)
+    again = ProbeThenPublish(Distribution()).open_memory(STATES, gap, ["transition"])
     again.load_arrays(memory.to_arrays())
     assert again.past == memory.past
     assert all(isinstance(one.t, int) for one in again.past)

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 import naive
 from retrasyn.errors import BudgetExceeded
-from retrasyn.messages import Ask, Roster
-from retrasyn.privacy.division import BudgetDivision, NoPrivacy, UserDivision
+from retrasyn.messages import Ask, Grant, Roster
+from retrasyn.methods import METHODS
+from retrasyn.privacy.division import BudgetDivision, NoPrivacy
 from retrasyn.privacy.ledger import RoundLedger, UserLedger
 from retrasyn.privacy.replay import Replay
 from retrasyn.privacy.selection import OwnSlot, UniformDraw
@@ -108,17 +109,17 @@ def test_the_replay_finds_every_users_worst_window(span, grants):
 
 
 def test_budget_division_grants_everybody_a_part_of_what_remains():
-    division, ledger = BudgetDivision(), RoundLedger(epsilon=EPSILON, gap=4)
-    first = division.grant(Ask(share=0.5), t=0, roster=roster(3), ledger=ledger, seed=0)
-    second = division.grant(Ask(share=0.5), t=1, roster=roster(3), ledger=ledger, seed=0)
-    whole = division.grant(Ask(share=0.5, of="whole"), t=2, roster=roster(3), ledger=ledger, seed=0)
+    ledger = BudgetDivision().open_ledger(epsilon=EPSILON, gap=4)
+    first = ledger.grant(Ask(share=0.5), t=0, roster=roster(3), seed=0)
+    second = ledger.grant(Ask(share=0.5), t=1, roster=roster(3), seed=0)
+    whole = ledger.grant(Ask(share=0.5, of="whole"), t=2, roster=roster(3), seed=0)
     assert [first.epsilon, second.epsilon, whole.epsilon] == [500_000, 250_000, 250_000]
     assert first.reporters.tolist() == [0, 1, 2]
 
 
 def test_nobody_present_costs_nothing():
     ledger = RoundLedger(epsilon=EPSILON, gap=4)
-    grant = BudgetDivision().grant(Ask(share=1.0), t=0, roster=roster(0), ledger=ledger, seed=0)
+    grant = ledger.grant(Ask(share=1.0), t=0, roster=roster(0), seed=0)
     assert grant.epsilon == 0
     assert ledger.remaining(0) == EPSILON
 
@@ -126,10 +127,10 @@ def test_nobody_present_costs_nothing():
 @given(st.integers(0, 200), st.floats(0, 1), st.integers(0, 9))
 def test_population_division_draws_the_floor_of_the_share_of_the_available(n, share, seed):
     ledger = UserLedger(epsilon=EPSILON, gap=4)
-    grant = UserDivision().grant(Ask(share=share), t=0, roster=roster(n), ledger=ledger, seed=seed)
+    grant = ledger.grant(Ask(share=share), t=0, roster=roster(n), seed=seed)
     assert grant.reporters.size == int(share * n + 1e-9)
     assert np.unique(grant.reporters).size == grant.reporters.size
-    again = UserDivision().grant(Ask(share=1.0), t=3, roster=roster(n), ledger=ledger, seed=seed)
+    again = ledger.grant(Ask(share=1.0), t=3, roster=roster(n), seed=seed)
     assert set(again.reporters.tolist()) == set(range(n)) - set(grant.reporters.tolist())
 
 
@@ -159,9 +160,57 @@ def test_own_slots_come_round_every_gap():
     assert times == [7, 12, 17]
 
 
+def test_an_offer_leaves_room_for_grants_that_are_not_charged_yet_and_charges_nothing():
+    rounds = RoundLedger(epsilon=EPSILON, gap=3)
+    open_rounds = [Grant(t=t, epsilon=300_000, reporters=roster(0).keys) for t in (3, 4, 5, 6)]
+    offered = rounds.offer(Ask(share=0.5), t=6, roster=roster(2), seed=0, unpaid=open_rounds)
+    assert offered.epsilon == 200_000  # those of t=4 and t=5 are within the gap and before
+    more = [Grant(t=5, epsilon=EPSILON + 1, reporters=roster(0).keys)]
+    assert rounds.offer(Ask(share=1.0), t=6, roster=roster(2), seed=0, unpaid=more).epsilon == 0
+    assert rounds.remaining(6) == EPSILON
+
+    users = UserLedger(epsilon=EPSILON, gap=3)
+    drawn = [Grant(t=5, epsilon=EPSILON, reporters=np.array([key])) for key in (1, 3)]
+    offered = users.offer(Ask(share=1.0), t=6, roster=roster(5), seed=0, unpaid=drawn)
+    assert (offered.reporters.tolist(), offered.epsilon) == ([0, 2, 4], EPSILON)
+    assert users.available(6, roster(5).keys).all()
+
+
+def test_whoever_spends_a_part_of_epsilon_may_always_answer():
+    ledger = RoundLedger(epsilon=EPSILON, gap=3)
+    ledger.charge(0, EPSILON)
+    assert ledger.available(0, np.array([4, 9]), lookback=7).tolist() == [True, True]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_ledger_goes_on_from_its_arrays(name):
+    division = METHODS[name].division
+    one, other = (division.open_ledger(epsilon=EPSILON, gap=3) for _ in range(2))
+    one.grant(Ask(share=0.5), t=5, roster=roster(8, slots=5), seed=1)
+    other.load_arrays({key: array.copy() for key, array in one.to_arrays().items()})
+    for t in (6, 7, 8):
+        grants = [
+            ledger.grant(Ask(share=0.5), t=t, roster=roster(8, slots=5), seed=1)
+            for ledger in (one, other)
+        ]
+        assert grants[0].reporters.tolist() == grants[1].reporters.tolist()
+        assert grants[0].epsilon == grants[1].epsilon
+
+
+def test_a_division_says_how_devices_learn_whether_to_report():
+    sampling = {name: row.division.sampling for name, row in METHODS.items()}
+    assert {name for name, how in sampling.items() if how == "phase"} == {
+        "random-p", "steered", "steered-flags", "steered-length", "steered-hidden"
+    }  # fmt: skip
+    others = {name: row.division.other_share for name, row in METHODS.items()}
+    assert {name: share for name, share in others.items() if share} == {
+        "steered": 0.1, "steered-hidden": 0.2
+    }  # fmt: skip
+
+
 def test_no_privacy_is_marked_on_its_grants():
     ledger = NoPrivacy().open_ledger(epsilon=EPSILON, gap=4)
-    grant = NoPrivacy().grant(Ask(share=1.0), t=0, roster=roster(2), ledger=ledger, seed=0)
+    grant = ledger.grant(Ask(share=1.0), t=0, roster=roster(2), seed=0)
     assert not grant.private
 
 

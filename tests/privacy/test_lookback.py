@@ -111,19 +111,19 @@ def test_a_lookback_the_recount_was_not_told_of_is_refused(lookback):
 def test_only_population_division_asks_what_looks_back_further_than_a_state(name):
     row = METHODS[name]
     if not row.division.splits_users:
-        assert row.mechanism.furthest_lookback(21) == 1
+        assert row.furthest_lookback(21) == 1
 
 
 def test_a_grant_of_the_division_charges_the_lookback_of_its_question():
     keys = np.arange(300)
     roster = Roster(keys=keys, addresses=keys.astype(np.uint64), slots=np.zeros(300, np.int64))
-    division, gap = UserDivision(PhaseSlots(age_share=0.9)), 4
-    ledger = division.open_ledger(epsilon=EPSILON, gap=gap)
+    gap = 4
+    ledger = UserDivision(PhaseSlots(age_share=0.9)).open_ledger(epsilon=EPSILON, gap=gap)
     ledger.charge(0, keys)  # everybody has just reported a transition
     first = {}
     for t, threshold in itertools.product(range(1, 40), (2, 6, 8)):
         ask = Ask(share=1.0, question=Question(about="older", threshold=threshold))
-        grant = division.grant(ask, t=t, roster=roster, ledger=ledger, seed=3)
+        grant = ledger.grant(ask, t=t, roster=roster, seed=3)
         assert grant.question == ask.question
         for key in grant.reporters.tolist():
             first.setdefault(key, (t, threshold))

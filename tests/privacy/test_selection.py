@@ -40,15 +40,14 @@ def questions(about, gap):
 
 def granted(slots, who, times, abouts, *, gap, seed=0):
     """Return (t, question, key) of every report granted to a roster, or to one per timestamp."""
-    division = UserDivision(slots)
-    ledger = division.open_ledger(epsilon=EPSILON, gap=gap)
+    ledger = UserDivision(slots).open_ledger(epsilon=EPSILON, gap=gap)
     reports = []
     for t in times:
         now = who(t) if callable(who) else who
         for about in abouts:
             for question in questions(about, gap):
                 ask = Ask(share=1.0, question=question)
-                grant = division.grant(ask, t=t, roster=now, ledger=ledger, seed=seed)
+                grant = ledger.grant(ask, t=t, roster=now, seed=seed)
                 reports += [(t, question, key) for key in grant.reporters.tolist()]
     return reports
 
@@ -85,7 +84,7 @@ def test_reports_are_those_of_the_plain_loop_for_people_who_come_and_go(gap, see
     n, n_timestamps = 25, 9 * gap
     there = random.random((n_timestamps + 1, n)) < present
     there[-1] = False
-    slots = PhaseSlots(age_share=0.5, stopping_any_time=True)
+    slots = PhaseSlots(age_share=0.5)
 
     def kind(t, key):
         before = t > 0 and there[t - 1, key]
@@ -199,7 +198,7 @@ def test_who_cannot_answer_is_not_asked():
 
 
 def test_a_stopping_device_waits_for_its_gap_but_not_for_its_phase():
-    slots, gap = PhaseSlots(stopping_any_time=True), 6
+    slots, gap = PhaseSlots(), 6
 
     def who(t):
         return roster(50, np.full(50, QUITTING if t in {3, 5, 9} else MOVING))
@@ -210,8 +209,6 @@ def test_a_stopping_device_waits_for_its_gap_but_not_for_its_phase():
     assert {key for t, key in stops if t == 3} == set(range(50)) - moved
     assert not [key for t, key in stops if t == 5]
     assert {key for t, key in stops if t == 9} >= set(range(50)) - moved
-    patient = granted(PhaseSlots(), who, range(10), ["move", "quit"], gap=gap)
-    assert len([1 for t, question, _ in patient if t == 3 and question.about == "quit"]) < 25
 
 
 @given(st.permutations(range(30)), st.integers(0, 20))
@@ -238,15 +235,13 @@ def test_shares_that_leave_nobody_for_transitions_are_refused(shares):
 
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(1, 12))
 def test_a_share_of_everybody_counts_those_who_rest_but_never_asks_them(n, n_resting, n_parts):
-    who, division = roster(n), UserDivision()
-    ledger = division.open_ledger(epsilon=EPSILON, gap=5)
+    who = roster(n)
+    ledger = UserDivision().open_ledger(epsilon=EPSILON, gap=5)
     resting = who.keys[: min(n_resting, n)]
     ledger.charge(0, resting)
     share = n_parts / 12
     grants = {
-        of: division.grant(
-            Ask(share=share, of=of), t=1, roster=who, ledger=copy.deepcopy(ledger), seed=3
-        )
+        of: copy.deepcopy(ledger).grant(Ask(share=share, of=of), t=1, roster=who, seed=3)
         for of in ("everybody", "whole", "remaining")
     }
     left = n - resting.size
@@ -259,12 +254,10 @@ def test_a_share_of_everybody_counts_those_who_rest_but_never_asks_them(n, n_res
 
 @pytest.mark.parametrize(("of", "second"), [("everybody", 500_000), ("remaining", 250_000)])
 def test_a_share_of_everybody_is_of_all_epsilon_where_that_is_divided(of, second):
-    division = BudgetDivision()
-    ledger = division.open_ledger(epsilon=EPSILON, gap=5)
+    ledger = BudgetDivision().open_ledger(epsilon=EPSILON, gap=5)
     asks = [Ask(share=0.5, of=of)] * 3
     spends = [
-        division.grant(ask, t=t, roster=roster(7), ledger=ledger, seed=0).epsilon
-        for t, ask in enumerate(asks)
+        ledger.grant(ask, t=t, roster=roster(7), seed=0).epsilon for t, ask in enumerate(asks)
     ]
     assert spends[:2] == [500_000, second]
     assert spends[2] == (0 if of == "everybody" else 125_000)
@@ -274,11 +267,10 @@ def test_a_share_of_everybody_is_of_all_epsilon_where_that_is_divided(of, second
 def test_two_draws_of_a_timestamp_never_name_the_same_user_and_are_both_fair():
     times = np.zeros((2, 20))
     for seed in range(3000):
-        division = UserDivision()
-        ledger = division.open_ledger(epsilon=EPSILON, gap=5)
+        ledger = UserDivision().open_ledger(epsilon=EPSILON, gap=5)
         for which in (0, 1):
             ask = Ask(share=0.25, of="everybody")
-            grant = division.grant(ask, t=2, roster=roster(20), ledger=ledger, seed=seed)
+            grant = ledger.grant(ask, t=2, roster=roster(20), seed=seed)
             assert grant.reporters.size == 5
             times[which, grant.reporters] += 1
     assert (times.sum(axis=0) <= 3000).all()
@@ -287,11 +279,11 @@ def test_two_draws_of_a_timestamp_never_name_the_same_user_and_are_both_fair():
 
 
 def test_nobody_available_is_nobody_asked():
-    division, who = UserDivision(), roster(10)
-    ledger = division.open_ledger(epsilon=EPSILON, gap=3)
+    who = roster(10)
+    ledger = UserDivision().open_ledger(epsilon=EPSILON, gap=3)
     ledger.charge(0, who.keys)
     ask = Ask(share=1.0, of="everybody")
-    grant = division.grant(ask, t=2, roster=who, ledger=ledger, seed=0)
+    grant = ledger.grant(ask, t=2, roster=who, seed=0)
     assert grant.reporters.size == 0
     assert grant.epsilon == 0
-    assert division.grant(ask, t=3, roster=who, ledger=ledger, seed=0).reporters.size == 10
+    assert ledger.grant(ask, t=3, roster=who, seed=0).reporters.size == 10

@@ -14,6 +14,7 @@ from retrasyn.data.writing_files import write
 from retrasyn.messages import ENTERING, QUITTING, Aggregate, Flags, Grant, Roster
 from retrasyn.oracles.threshold import hash_range
 from retrasyn.privacy.division import BudgetDivision, UserDivision
+from retrasyn.privacy.ledger import RoundLedger
 from retrasyn.receipts.files import open_receipt
 from retrasyn.receipts.verify import verify
 from retrasyn.service.service import Service
@@ -53,16 +54,27 @@ class Reported:
 
 
 class Paid(BudgetDivision):
-    """A division of epsilon that grants what each round asked."""
+    """A division of epsilon whose ledger grants what each round asked."""
 
     def __init__(self, asked, who):
         object.__setattr__(self, "asked", asked)
         object.__setattr__(self, "who", who)
 
-    def grant(self, ask, *, t, roster, ledger, seed):
+    def open_ledger(self, *, epsilon, gap):
+        return PaidLedger(epsilon=epsilon, gap=gap, asked=self.asked, who=self.who)
+
+
+@dataclass
+class PaidLedger(RoundLedger):
+    """Charges what each round asked, for those who reported."""
+
+    asked: dict = None  # t: micro-nats
+    who: dict = None  # (t, question): keys
+
+    def grant(self, ask, *, t, roster, seed):
         keys = np.array(sorted(self.who.get((t, ask.question), [])), np.int64)
         if self.asked[t]:
-            ledger.charge(t, self.asked[t])
+            self.charge(t, self.asked[t])
         return Grant(t=t, epsilon=self.asked[t], reporters=keys, question=ask.question)
 
 

@@ -11,7 +11,7 @@ import pytest
 from retrasyn.device import Answer, Refusal
 from retrasyn.device.signatures import verify_ed25519
 from retrasyn.errors import CheckpointError, StoreError
-from retrasyn.messages import Outcome
+from retrasyn.mobility.model import MobilityModel
 from retrasyn.receipts.files import open_receipt
 from retrasyn.receipts.verify import verify
 from retrasyn.service.opening import EVERYBODY
@@ -41,7 +41,7 @@ def check_sound(service):
     """Look at everything that was released: no NaN, rows that sum to 1, receipts that verify."""
     curator = service.rounds.closing.account.recorded.curator
     released = curator.state.memory.released
-    model = curator.model(Outcome(released=released, n_significant=0, fresh=False))
+    model = MobilityModel.from_frequencies(released, curator.states)
     rows = model.move.sum(axis=1) + model.quit_hazard
     assert np.all((rows == 0) | (np.abs(rows - 1) < 1e-9))  # zero: nobody was ever seen there
     assert released is None or (np.isfinite(released).all() and released.min() >= 0)

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import naive
+from contexts import context_of
 from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
 from retrasyn.space import Box, Grid, StateSpace
@@ -36,7 +37,9 @@ def ours(n_each, target, *, seed, reading=SAFE):
     entered = np.repeat(T - np.arange(1, 7, dtype=np.int32), N_CELLS * n_each)
     streams = dealt(GRID, Streams(np.arange(cells.size), cells, entered, cells.size))
     plan = EnterQuit().plan(
-        model, LifecycleMemory(), grid=GRID, reading=reading, length_scale=SCALE, size=target
+        context_of(
+            model, LifecycleMemory(), grid=GRID, reading=reading, length_scale=SCALE, size=target
+        )
     )
     Synthesizer(GRID, seed).step(streams, plan, T)
     return cells, entered, streams
@@ -54,7 +57,7 @@ def test_quits_follow_equation_8_by_cell_and_length():
     # A target of zero would end everybody: look at the natural quits alone.
     model = MobilityModel.from_frequencies(frequencies(), STATES)
     plan = EnterQuit().plan(
-        model, LifecycleMemory(), grid=GRID, reading=SAFE, length_scale=SCALE, size=0
+        context_of(model, LifecycleMemory(), grid=GRID, reading=SAFE, length_scale=SCALE, size=0)
     )
     begun = dealt(GRID, Streams(np.arange(cells.size), cells, entered, cells.size))
     plan.decide(begun.shards, Synthesizer(GRID, 5).inputs(begun, T))
@@ -73,12 +76,14 @@ def test_quits_are_plain_products_when_read_as_printed():
     cells, entered, _ = ours(n_each, target=0, seed=5)
     model = MobilityModel.from_frequencies(frequencies(), STATES)
     plan = EnterQuit().plan(
-        model,
-        LifecycleMemory(),
-        grid=GRID,
-        reading=SAFE.answer(quit="plain"),
-        length_scale=SCALE,
-        size=0,
+        context_of(
+            model,
+            LifecycleMemory(),
+            grid=GRID,
+            reading=SAFE.answer(quit="plain"),
+            length_scale=SCALE,
+            size=0,
+        )
     )
     begun = dealt(GRID, Streams(np.arange(cells.size), cells, entered, cells.size))
     plan.decide(begun.shards, Synthesizer(GRID, 6).inputs(begun, T))

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
+from contexts import context_of
 from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
 from retrasyn.randomness.kernels import words_at
@@ -20,7 +21,6 @@ from retrasyn.synthesis.lifecycle import (
     QuitAsSeen,
     QuitByAge,
     QuitByLength,
-    SynthesisContext,
 )
 from retrasyn.synthesis.shard import StepInputs
 from retrasyn.synthesis.steered_steps import _FLOOR, AGE_EDGES, angles
@@ -74,13 +74,17 @@ def mass_of(side, seed):
 def plan_of(lifecycle, streams, side, size, seed, *, quits=True, scale=40.0, **scene):
     counts = np.bincount(streams.cells[: streams.n], minlength=side * side)
     return lifecycle.plan(
-        model_of(side, seed, quits=quits),
-        LifecycleMemory(),
-        grid=grid_of(side),
-        reading=SAFE,
-        length_scale=scale,
-        size=size,
-        scene=SynthesisContext(cell_counts=counts, mass=mass_of(side, seed), **scene),
+        context_of(
+            model_of(side, seed, quits=quits),
+            LifecycleMemory(),
+            grid=grid_of(side),
+            reading=SAFE,
+            length_scale=scale,
+            size=size,
+            cell_counts=counts,
+            mass=mass_of(side, seed),
+            **scene,
+        )
     )
 
 
@@ -295,15 +299,17 @@ def test_steering_goes_on_from_the_pull_before(side, n, seed):
         counts = np.bincount(streams.cells[: streams.n], minlength=side * side)
         mass = mass_of(side, seed + t)
         plan = QuitAsSeen().plan(
-            model_of(side, seed),
-            memory,
-            grid=grid_of(side),
-            reading=SAFE,
-            length_scale=None,
-            size=n,
-            scene=SynthesisContext(
-                cell_counts=counts, mass=mass, ages_of_quitters=np.empty(0, np.int64)
-            ),
+            context_of(
+                model_of(side, seed),
+                memory,
+                grid=grid_of(side),
+                reading=SAFE,
+                length_scale=None,
+                size=n,
+                cell_counts=counts,
+                mass=mass,
+                ages_of_quitters=np.empty(0, np.int64),
+            )
         )
         before = plan.pull.copy()
         _, memory.pull = advance(streams, plan, side, t=T + t)
@@ -395,17 +401,17 @@ def test_steps_in_order_keep_sizes_cells_and_points_together(many, lifecycle, si
         counts = np.bincount(streams.living()[1], minlength=grid.n_cells)
         assert counts.tolist() == streams.counts.tolist()
         plan = lifecycle.plan(
-            model_of(side, seed + t),
-            LifecycleMemory(),
-            grid=grid,
-            reading=SAFE,
-            length_scale=10.0,
-            size=size,
-            scene=SynthesisContext(
+            context_of(
+                model_of(side, seed + t),
+                LifecycleMemory(),
+                grid=grid,
+                reading=SAFE,
+                length_scale=10.0,
+                size=size,
                 cell_counts=counts,
                 mass=mass_of(side, t) if known else None,
                 hazard=np.full(400, 0.1),
-            ),
+            )
         )
         synthesizer.step(streams, plan, t)
         ids, cells, entered = streams.living()

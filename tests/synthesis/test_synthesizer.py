@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from contexts import context_of
 from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
 from retrasyn.randomness.words import address
@@ -35,7 +36,7 @@ def advance(sizes, *, seed=0, model_seed=0, n_threads=1, n_shards=1, reading=SAF
     for t, size in enumerate(sizes):
         model = random_model(model_seed + t)
         plan = EnterQuit().plan(
-            model, memory, grid=grid, reading=reading, length_scale=5.0, size=size
+            context_of(model, memory, grid=grid, reading=reading, length_scale=5.0, size=size)
         )
         before = {int(i): int(c) for i, c in zip(*streams.living()[:2], strict=True)}
         born, ended, _ = synthesizer.step(streams, plan, t)
@@ -87,7 +88,7 @@ def test_many_shards_make_the_same_bytes_as_one(sizes, n_shards, seed):
 def test_draws_do_not_depend_on_who_else_is_there():
     synthesizer, model = Synthesizer(GRID, 7), random_model(1)
     plan = EnterQuit().plan(
-        model, LifecycleMemory(), grid=GRID, reading=SAFE, length_scale=5.0, size=100
+        context_of(model, LifecycleMemory(), grid=GRID, reading=SAFE, length_scale=5.0, size=100)
     )
     streams = dealt(GRID)
     synthesizer.step(streams, plan, 0)
@@ -104,7 +105,7 @@ def test_draws_do_not_depend_on_who_else_is_there():
 def test_a_surplus_ends_exactly_the_smallest_keys(n_surplus, n_shards):
     model = random_model(5)
     plan = EnterQuit().plan(
-        model, LifecycleMemory(), grid=GRID, reading=SAFE, length_scale=5.0, size=2000
+        context_of(model, LifecycleMemory(), grid=GRID, reading=SAFE, length_scale=5.0, size=2000)
     )
     synthesizer, streams = Synthesizer(GRID, 9), dealt(GRID, n_shards=n_shards)
     synthesizer.step(streams, plan, 0)
@@ -134,7 +135,7 @@ def test_an_empty_model_lets_everybody_stay_and_enter_anywhere():
     synthesizer, streams, memory = Synthesizer(GRID, 1), dealt(GRID), LifecycleMemory()
     for t in range(3):
         plan = EnterQuit().plan(
-            model, memory, grid=GRID, reading=SAFE, length_scale=None, size=4000
+            context_of(model, memory, grid=GRID, reading=SAFE, length_scale=None, size=4000)
         )
         before = streams.living()[1].copy()
         synthesizer.step(streams, plan, t)
@@ -147,8 +148,10 @@ def test_the_last_entering_distribution_is_kept():
     memory = LifecycleMemory()
     model, empty = random_model(2), MobilityModel.from_frequencies(None, STATES)
     keywords = {"grid": GRID, "reading": SAFE, "length_scale": 5.0, "size": 10}
-    EnterQuit().plan(model, memory, **keywords)
-    assert np.array_equal(EnterQuit().plan(empty, memory, **keywords).enter, model.enter)
+    EnterQuit().plan(context_of(model, memory, **keywords))
+    assert np.array_equal(
+        EnterQuit().plan(context_of(empty, memory, **keywords)).enter, model.enter
+    )
 
 
 def test_a_cell_everybody_quits_from_is_left_at_once():
@@ -158,7 +161,9 @@ def test_a_cell_everybody_quits_from_is_left_at_once():
     model = MobilityModel.from_frequencies(released / 2, STATES)
     synthesizer, streams, memory = Synthesizer(GRID, 1), dealt(GRID), LifecycleMemory()
     for t in range(2):
-        plan = EnterQuit().plan(model, memory, grid=GRID, reading=SAFE, length_scale=5.0, size=50)
+        plan = EnterQuit().plan(
+            context_of(model, memory, grid=GRID, reading=SAFE, length_scale=5.0, size=50)
+        )
         born, ended, _ = synthesizer.step(streams, plan, t)
     assert (born, ended) == (50, 50)
 
@@ -168,7 +173,9 @@ def test_immortal_streams_begin_once_and_never_end():
     synthesizer, streams = Synthesizer(GRID, 1), dealt(GRID)
     numbers = []
     for t, size in enumerate([0, 30, 5, 90]):
-        plan = Immortal().plan(model, memory, grid=GRID, reading=SAFE, length_scale=None, size=size)
+        plan = Immortal().plan(
+            context_of(model, memory, grid=GRID, reading=SAFE, length_scale=None, size=size)
+        )
         synthesizer.step(streams, plan, t)
         numbers.append(streams.n)
     assert numbers == [0, 30, 30, 30]
@@ -182,7 +189,9 @@ def moved_from(cell, released, lifecycle, n=9000):
         GRID, Streams(np.arange(n), np.full(n, cell, np.uint16), np.zeros(n, np.int32), n)
     )
     memory = LifecycleMemory(started=True)
-    plan = lifecycle.plan(model, memory, grid=GRID, reading=SAFE, length_scale=None, size=n)
+    plan = lifecycle.plan(
+        context_of(model, memory, grid=GRID, reading=SAFE, length_scale=None, size=n)
+    )
     synthesizer.step(streams, plan, 1)
     return np.bincount(streams.living()[1], minlength=GRID.n_cells)
 

@@ -1,25 +1,57 @@
 """What a mechanism sees, what it remembers, and the loop that drives its dialogue."""
 
+from __future__ import annotations
+
+import dataclasses
 from collections import deque
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from retrasyn.interpretation import Interpretation
-from retrasyn.messages import MICRO, Ask, Estimate, Flags, Outcome
+from retrasyn.messages import MICRO, Ask, Estimate, Flags, Topic
 from retrasyn.space import StateSpace
 
-Dialogue = Generator[Ask, Estimate | None, Outcome]
 MEMORY = 32
 """How many past collections are remembered; the lookback of a portion may not exceed it."""
 
 
+class MechanismMemory(Protocol):
+    """What a mechanism remembers between timestamps. A dialogue returns the next one."""
+
+    released: npt.NDArray[np.float64] | None
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return everything as plain arrays."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take everything over from plain arrays."""
+        ...  # pragma: no cover - a protocol has no body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a mechanism made of one timestamp: the released frequencies (f-tilde)."""
+
+    released: npt.NDArray[np.float64] | None  # [n_states], sums to 1; None before any report
+    n_significant: int
+    fresh: bool  # whether reports of this timestamp went into it
+    memory: MechanismMemory  # for the next timestamp
+    hazard: npt.NDArray[np.float64] | None = None  # of quitting by age, from age 1 on
+    size: int | None = None  # how many are present, where that had to be estimated
+    mass_variance: npt.NDArray[np.float64] | None = None  # [n_cells, 9], of each move's share
+
+
+Dialogue = Generator[Ask, Estimate | None, Outcome]
+
+
 @dataclass(slots=True)
 class ReleasedMemory:
-    """What a mechanism remembers between timestamps; everything in it was already released.
+    """The latest releases; nothing in it was not already public.
 
     Only timestamps with reports enter it. Were the others to count, a night with nobody would
     bring the deviation of Eq. 9 to zero, and with it the portion, for ever.
@@ -47,14 +79,24 @@ class ReleasedMemory:
         self.significant = deque(arrays["significant"].tolist(), maxlen=MEMORY)
         self.n_collections, self.last_t = arrays["collections"].tolist()
 
-    def remember(self, outcome: Outcome, t: int) -> None:
-        """Take in what timestamp t brought."""
-        self.released = outcome.released
-        if outcome.fresh and outcome.released is not None:
-            self.history.append(outcome.released)
-            self.significant.append(outcome.n_significant / outcome.released.size)
-            self.n_collections += 1
-            self.last_t = t
+    def unchanged(self) -> Outcome:
+        """Return the outcome of a timestamp without new estimates: the last release stands."""
+        return Outcome(released=self.released, n_significant=0, fresh=False, memory=self)
+
+    def renewed(self, released: npt.NDArray[np.float64], n_significant: int, t: int) -> Outcome:
+        """Return the outcome of a timestamp whose reports made a new release."""
+        after = dataclasses.replace(
+            self,
+            released=released,
+            history=deque([*self.history, released], maxlen=MEMORY),
+            significant=deque([*self.significant, n_significant / released.size], maxlen=MEMORY),
+            n_collections=self.n_collections + 1,
+            last_t=t,
+        )
+        return Outcome(released=released, n_significant=n_significant, fresh=True, memory=after)
+
+
+_M = TypeVar("_M")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +107,23 @@ class View:
     first_t: int
     window: int
     reading: Interpretation
-    memory: Any  # what the mechanism's own `open_memory` made
+    memory: MechanismMemory  # made by the mechanism itself
     size: int = 0  # of the active users; not looked at where presence is hidden
     n_enrolled: int = 0  # ledger keys that could be asked
     epsilon: int = MICRO  # of a whole window, in micro-nats
     splits_users: bool = True  # whether a share is of the users, or of epsilon
     flags: Flags | None = None  # where starting and stopping are public
+
+    def memory_as(self, kind: type[_M]) -> _M:
+        """Return the memory as the class that the mechanism opened."""
+        if not isinstance(self.memory, kind):
+            raise AssertionError(f"a mechanism is given {self.memory!r}, and opened a {kind}")  # noqa: TRY004 - our mistake
+        return self.memory
+
+    @property
+    def past(self) -> ReleasedMemory:
+        """The latest releases."""
+        return self.memory_as(ReleasedMemory)
 
     @property
     def gap(self) -> int:
@@ -80,27 +133,33 @@ class View:
     @property
     def warming_up(self) -> bool:
         """Whether the model is still being started."""
-        return bool(self.memory.n_collections < self.reading.warm_up)
+        return self.past.n_collections < self.reading.warm_up
 
     @property
     def silent(self) -> bool:
         """Whether a whole window has passed without a report."""
-        return bool(self.t - self.memory.last_t >= self.gap)
+        return self.t - self.past.last_t >= self.gap
 
 
 class Mechanism(Protocol):
     """One timestamp's dialogue."""
 
-    def open_memory(self, states: StateSpace, gap: int) -> Any:
-        """Return a memory of nothing, which knows `remember`, `to_arrays` and `load_arrays`."""
+    @property
+    def asks_once(self) -> bool:
+        """Whether what is asked of a timestamp is known before its first answer."""
         ...  # pragma: no cover - a protocol has no body
 
-    def furthest_lookback(self, gap: int) -> int:
-        """Return how many timestamps back the furthest answer reaches."""
+    @property
+    def unary_only(self) -> bool:
+        """Whether decisions rest on the variance of unary encoding (Eq. 3)."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def open_memory(self, states: StateSpace, gap: int, topics: Sequence[Topic]) -> MechanismMemory:
+        """Return an empty memory; `topics` are what the method's devices can be asked about."""
         ...  # pragma: no cover - a protocol has no body
 
     def dialogue(self, view: View) -> Dialogue:
-        """Yield asks, be sent estimates, return the outcome."""
+        """Yield asks, be sent estimates, return the outcome; the view's memory stays as it is."""
         ...  # pragma: no cover - a protocol has no body
 
 

@@ -1,38 +1,38 @@
 """Ask everyone at their phase; filter in time, shrink in space: the estimator of `steered`.
 
-One dialogue serves all three ways to treat presence. By `count`, everybody reports over all
-states and a few report ages; under `flags`, who moves, starts and stops reports over the moves or
-the cells only; when it is `hidden`, everybody enrolled reports, the absent null, and a few report
-whether they are present at all.
+One dialogue serves all three ways to treat presence; what it asks about are the topics of the
+method's row. By `count`, everybody reports over all states and a few report ages; under `flags`,
+who moves, starts and stops reports over the moves or the cells only; when it is `hidden`, everybody
+enrolled reports, the absent null, and a few report whether they are present at all.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from retrasyn.arrays import with_prefix, without_prefix
-from retrasyn.messages import Ask, Estimate, Outcome, Question
+from retrasyn.mechanisms.base import Outcome
+from retrasyn.messages import Ask, Estimate, Question
 from retrasyn.mobility.bank import ENTER, MOVE, QUIT, STAY, FilterBank, groups_of
 from retrasyn.mobility.durations import AgeMemory
 from retrasyn.mobility.shrinkage import ShrinkageMemory
 from retrasyn.privacy.selection import age_thresholds
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Generator, Mapping, Sequence
 
     import numpy.typing as npt
 
     from retrasyn.mechanisms.base import Dialogue, View
+    from retrasyn.messages import Topic
     from retrasyn.space import StateSpace
 
 Vector: TypeAlias = "npt.NDArray[np.float64]"
 Reading: TypeAlias = "tuple[npt.NDArray[np.float64], float]"
 """Frequencies and the variance of each."""
-
-Stratum: TypeAlias = Literal["transition", "move", "enter", "quit", "present"]
 
 _LEAST_MOVING = 0.05
 _LEAST_PRESENCE = 0.01
@@ -44,7 +44,7 @@ class FilterMemory:
     """All that the estimator remembers."""
 
     states: StateSpace
-    banks: dict[Stratum, FilterBank]  # by what was asked
+    banks: dict[Topic, FilterBank]  # by what was asked
     ages: AgeMemory | None
     shrinkage: ShrinkageMemory = field(default_factory=ShrinkageMemory)
     released: npt.NDArray[np.float64] | None = None
@@ -82,13 +82,6 @@ class FilterMemory:
             shrinkage=self.shrinkage.copied(),
             released=self.released,
         )
-
-    def remember(self, outcome: Outcome, t: int) -> None:
-        """Become the memory a dialogue ended with."""
-        del t
-        after: FilterMemory = outcome.memory
-        self.banks, self.ages, self.shrinkage = after.banks, after.ages, after.shrinkage
-        self.released = outcome.released
 
     @property
     def started(self) -> bool:
@@ -138,35 +131,29 @@ class FilterMemory:
 class Filtered:
     """The filter bank and empirical Bayes, over one stratum of states or three."""
 
-    presence: Literal["count", "flags", "hidden"] = "count"
-    ages: bool = True
     balanced: bool = True  # use that shares sum to a known total
+    asks_once: ClassVar[bool] = True
+    unary_only: ClassVar[bool] = False
 
-    def open_memory(self, states: StateSpace, gap: int) -> FilterMemory:
-        """Return a memory of nothing."""
+    def open_memory(self, states: StateSpace, gap: int, topics: Sequence[Topic]) -> FilterMemory:
+        """Return empty filters for every topic, and for ages where they are one."""
         groups = groups_of(states)
-        strata: dict[Stratum, npt.NDArray[np.int64]] = {"transition": groups}
-        if self.presence == "hidden":
-            strata["present"] = np.full(1, STAY)
-        if self.presence == "flags":
-            strata = {
-                "move": groups[: states.n_moves],
-                "enter": groups[groups == ENTER],
-                "quit": groups[groups == QUIT],
-            }
+        strata: dict[Topic, npt.NDArray[np.int64]] = {
+            "transition": groups,
+            "move": groups[: states.n_moves],
+            "enter": groups[groups == ENTER],
+            "quit": groups[groups == QUIT],
+            "present": np.full(1, STAY),
+        }
         return FilterMemory(
             states=states,
-            banks={about: FilterBank.empty(group) for about, group in strata.items()},
-            ages=AgeMemory(age_thresholds(gap)) if self.ages else None,
+            banks={about: FilterBank.empty(strata[about]) for about in topics if about in strata},
+            ages=AgeMemory(age_thresholds(gap)) if "older" in topics else None,
         )
-
-    def furthest_lookback(self, gap: int) -> int:
-        """Return how far back the furthest answer reaches."""
-        return age_thresholds(gap)[-1] if self.ages else 1
 
     def dialogue(self, view: View) -> Dialogue:
         """Ask, filter, shrink; what was remembered before is left as it was."""
-        memory: FilterMemory = view.memory.copied()
+        memory = view.memory_as(FilterMemory).copied()
         fresh = False
         for about, bank in memory.banks.items():
             estimate = yield Ask(share=1.0, lane=about, question=Question(about=about))
@@ -176,25 +163,16 @@ class Filtered:
         hazard = totals = None
         if memory.ages is not None:
             hazard, totals = yield from _ask_ages(view, memory.ages)
-        size = None
-        if self.presence == "hidden":
-            size = round(memory.presence * view.n_enrolled)
-        if not memory.started:
-            return Outcome(
-                released=None,
-                n_significant=0,
-                fresh=False,
-                hazard=hazard,
-                size=size,
-                memory=memory,
-            )
-        released, variance = self._shrink(memory, totals, view)
+        variance = None
+        if memory.started:
+            memory.released, variance = self._shrink(memory, totals, view)
+        hidden = "present" in memory.banks
         return Outcome(
-            released=released,
+            released=memory.released,
             n_significant=0,
-            fresh=fresh,
+            fresh=fresh and memory.started,
             hazard=hazard,
-            size=size,
+            size=round(memory.presence * view.n_enrolled) if hidden else None,
             mass_variance=variance,
             memory=memory,
         )

@@ -1,10 +1,12 @@
 """One question per timestamp: ask for a portion, update the release (Alg. 1, lines 10 to 16)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from retrasyn.mechanisms.base import Dialogue, ReleasedMemory, View
 from retrasyn.mechanisms.portions import Portion
-from retrasyn.messages import Outcome
+from retrasyn.messages import Topic
 from retrasyn.mobility.updating import Update, normalised
 from retrasyn.space import StateSpace
 
@@ -15,27 +17,23 @@ class OneAsk:
 
     portion: Portion
     update: Update
+    asks_once: ClassVar[bool] = True
+    unary_only: ClassVar[bool] = False
 
-    def open_memory(self, states: StateSpace, gap: int) -> ReleasedMemory:
-        """Return a memory of nothing."""
-        del states, gap
+    def open_memory(self, states: StateSpace, gap: int, topics: Sequence[Topic]) -> ReleasedMemory:
+        """Return a memory without releases."""
+        del states, gap, topics
         return ReleasedMemory()
-
-    def furthest_lookback(self, gap: int) -> int:
-        """Transitions look back over one timestamp."""
-        del gap
-        return 1
 
     def dialogue(self, view: View) -> Dialogue:
         """Ask once; without reports the previous release stands."""
         ask = self.portion.ask(view)
         estimate = (yield ask) if ask is not None else None
-        previous = view.memory.released
+        past = view.past
         if estimate is None:
-            return Outcome(released=previous, n_significant=0, fresh=False)
-        if previous is None or view.warming_up:
+            return past.unchanged()
+        if past.released is None or view.warming_up:
             first = normalised(estimate)
-            released = previous if first is None else first
-            return Outcome(released=released, n_significant=0, fresh=first is not None)
-        renewed, n_significant = self.update(previous, estimate, view.reading)
-        return Outcome(released=renewed, n_significant=n_significant, fresh=True)
+            return past.unchanged() if first is None else past.renewed(first, 0, view.t)
+        renewed, n_significant = self.update(past.released, estimate, view.reading)
+        return past.renewed(renewed, n_significant, view.t)

@@ -49,14 +49,14 @@ class Adaptive:
 
     def portion(self, view: View) -> float:
         """Return p_t (Eq. 10)."""
-        changing: float = sum(self._recent(list(view.memory.significant), view)) / self._terms(view)
+        changing = sum(self._recent(list(view.past.significant), view)) / self._terms(view)
         calm = max(1.0 - changing, view.reading.ratio_floor)
         pace = math.log1p(max(self.deviation(view), 0.0))
         return min(self.gain / view.window * calm * pace, self.max_portion)
 
     def deviation(self, view: View) -> float:
         """Return how far the last release stands from the recent mean (Eq. 9)."""
-        recent = np.stack(self._recent(list(view.memory.history), view))  # [terms, n_states]
+        recent = np.stack(self._recent(list(view.past.history), view))  # [terms, n_states]
         difference = recent[-1] - recent.sum(axis=0) / self._terms(view)
         if view.reading.deviation == "signed":
             return float(difference.sum())
@@ -67,7 +67,7 @@ class Adaptive:
         return past[-(self.lookback + extra) :]
 
     def _terms(self, view: View) -> int:
-        return min(self.lookback, len(view.memory.history))
+        return min(self.lookback, len(view.past.history))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,25 +7,27 @@ dissimilarity, the mean squared distance of the truth from the last release. Onl
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from retrasyn.mechanisms.base import ReleasedMemory
 from retrasyn.mechanisms.schedules import HALF, Publication, Schedule
-from retrasyn.messages import Ask, Estimate, Outcome
+from retrasyn.messages import Ask, Estimate
 from retrasyn.mobility.updating import normalised
 from retrasyn.oracles.oue import OUE
 from retrasyn.privacy.selection import n_users_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
     from retrasyn.mechanisms.base import Dialogue, View
+    from retrasyn.messages import Topic
     from retrasyn.space import StateSpace
 
 
@@ -36,13 +38,12 @@ class PublicationMemory(ReleasedMemory):
     gap: int = 1
     past: deque[Publication] = field(default_factory=deque)
 
-    def remember(self, outcome: Outcome, t: int) -> None:
-        """Take in what timestamp t brought; the last publication is never forgotten."""
-        ReleasedMemory.remember(self, outcome, t)
-        if outcome.memory is not None:
-            self.past.append(outcome.memory)
-        while len(self.past) > 1 and self.past[0].t <= t - self.gap:
-            self.past.popleft()
+    def after(self, t: int, *published: Publication) -> PublicationMemory:
+        """Return the memory after timestamp t; the last publication is never forgotten."""
+        past = deque([*self.past, *published])
+        while len(past) > 1 and past[0].t <= t - self.gap:
+            past.popleft()
+        return dataclasses.replace(self, past=past)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return everything as plain arrays."""
@@ -60,16 +61,15 @@ class ProbeThenPublish:
     """A schedule of publications."""
 
     schedule: Schedule
+    asks_once: ClassVar[bool] = False
+    unary_only: ClassVar[bool] = True
 
-    def open_memory(self, states: StateSpace, gap: int) -> PublicationMemory:
-        """Return a memory of nothing."""
-        del states
+    def open_memory(
+        self, states: StateSpace, gap: int, topics: Sequence[Topic]
+    ) -> PublicationMemory:
+        """Return a memory without publications."""
+        del states, topics
         return PublicationMemory(gap=gap)
-
-    def furthest_lookback(self, gap: int) -> int:
-        """Transitions look back over one timestamp."""
-        del gap
-        return 1
 
     def dialogue(self, view: View) -> Dialogue:
         """Probe; publish if the last release is further off than a new one would be.
@@ -78,24 +78,19 @@ class ProbeThenPublish:
         whatever the probe says. A publication counts as soon as it is asked for: who was asked
         has spent, whether or not an estimate came of it.
         """
-        memory: PublicationMemory = view.memory
+        memory = view.memory_as(PublicationMemory)
         previous = memory.released
-        stands = Outcome(released=previous, n_significant=0, fresh=False)
         probe = yield Ask(share=HALF / view.gap, of="everybody", lane="probe")
         share = self.schedule.share(view.t, view.first_t, view.gap, memory.past)
         error = publication_error(view, share)
         if not np.isfinite(error):
-            return stands
+            return memory.after(view.t).unchanged()
         if previous is not None and (probe is None or dissimilarity(previous, probe) <= error):
-            return stands
+            return memory.after(view.t).unchanged()
         estimate = yield Ask(share=share, of="everybody")
+        memory = memory.after(view.t, Publication(view.t, share))
         fresh = None if estimate is None else normalised(estimate)
-        return Outcome(
-            released=previous if fresh is None else fresh,
-            n_significant=0 if fresh is None else fresh.size,
-            fresh=fresh is not None,
-            memory=Publication(view.t, share),
-        )
+        return memory.unchanged() if fresh is None else memory.renewed(fresh, fresh.size, view.t)
 
 
 def dissimilarity(previous: npt.NDArray[np.float64], probe: Estimate) -> float:

@@ -52,9 +52,8 @@ def expected_noise(method: Method, *, n_users: float, epsilon: int, gap: int) ->
     """
     enrolled = ENROLLED if method.presence == "hidden" else 1
     if method.division.splits_users:
-        selection = getattr(method.division, "selection", None)
-        elsewhere = sum(getattr(selection, name, 0.0) for name in ("age_share", "presence_share"))
-        n_reports, each = enrolled * n_users * (1.0 - elsewhere) / gap, epsilon
+        reporting = 1.0 - method.division.other_share
+        n_reports, each = enrolled * n_users * reporting / gap, epsilon
     else:
         n_reports, each = float(enrolled * n_users), epsilon // gap
     # A share of the active is `enrolled` times the same share of all, and so is its error.

@@ -1,52 +1,61 @@
-"""From a wish to a grant: what is split, epsilon or the users (Sec. III-E). Charges the ledger."""
+"""What is split between timestamps: epsilon or the users (Sec. III-E).
+
+A division is a choice of the method's row. The ledger it opens turns asks into grants.
+"""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal, Protocol
 
-import numpy as np
-import numpy.typing as npt
+from retrasyn.privacy.ledger import Ledger, RoundLedger, TruthLedger, UserLedger
+from retrasyn.privacy.selection import Sampling, Selection, UniformDraw
 
-from retrasyn.messages import Ask, Grant, Roster
-from retrasyn.privacy.ledger import RoundLedger, UserLedger
-from retrasyn.privacy.selection import Selection, UniformDraw, can_answer
+
+class Division(Protocol):
+    """What is split, and the ledger that goes with it."""
+
+    @property
+    def name(self) -> Literal["budget", "population", "none"]:
+        """The name in receipts and manifests."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
+    def private(self) -> bool:
+        """Whether reports are perturbed and charged at all."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
+    def splits_users(self) -> bool:
+        """Whether a share is one of the users; two grants of a timestamp then share nobody."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
+    def sampling(self) -> Sampling:
+        """How real devices learn whether to report."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
+    def other_share(self) -> float:
+        """Share of the users who never report transitions, because they answer something else."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def open_ledger(self, *, epsilon: int, gap: int) -> Ledger:
+        """Return an empty ledger of the kind this division charges."""
+        ...  # pragma: no cover - a protocol has no body
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetDivision:
     """Everybody with a state reports, each timestamp with a part of epsilon."""
 
-    name: ClassVar[str] = "budget"
+    name: ClassVar[Literal["budget"]] = "budget"
     private: ClassVar[bool] = True
-    splits_users: ClassVar[bool] = False  # two grants of a timestamp never name the same user
+    splits_users: ClassVar[bool] = False
+    sampling: ClassVar[Sampling] = "self"
+    other_share: ClassVar[float] = 0.0
 
     def open_ledger(self, *, epsilon: int, gap: int) -> RoundLedger:
-        """Return an empty ledger of the kind this division charges."""
+        """Return an empty ledger of spends by timestamp."""
         return RoundLedger(epsilon=epsilon, gap=gap)
-
-    def grant(self, ask: Ask, *, t: int, roster: Roster, ledger: RoundLedger, seed: int) -> Grant:
-        """Charge the asked share of epsilon and name everybody present."""
-        del seed
-        remaining = ledger.remaining(t)
-        whole = remaining if ask.of == "remaining" else ledger.epsilon
-        epsilon_t = min(int(ask.share * whole), remaining)
-        if epsilon_t <= 0 or roster.keys.size == 0:
-            return Grant(t=t, epsilon=0, reporters=roster.keys[:0], question=ask.question)
-        ledger.charge(t, epsilon_t)
-        return Grant(t=t, epsilon=epsilon_t, reporters=roster.keys, question=ask.question)
-
-    def admit(
-        self,
-        ask: Ask,
-        *,
-        t: int,
-        epsilon: int,
-        reporters: npt.NDArray[np.int64],
-        ledger: RoundLedger,
-    ) -> Grant:
-        """Charge what the round asked of everybody, whether or not anybody's report arrived."""
-        if epsilon:
-            ledger.charge(t, epsilon)
-        return Grant(t=t, epsilon=epsilon, reporters=reporters, question=ask.question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,59 +63,35 @@ class UserDivision:
     """Few report, each with all of epsilon, and then rest for a window."""
 
     selection: Selection = field(default_factory=UniformDraw)
-    name: ClassVar[str] = "population"
+    name: ClassVar[Literal["population"]] = "population"
     private: ClassVar[bool] = True
     splits_users: ClassVar[bool] = True
 
+    @property
+    def sampling(self) -> Sampling:
+        """How real devices learn whether to report: as the selection says."""
+        return self.selection.sampling
+
+    @property
+    def other_share(self) -> float:
+        """Share of the users who answer something else than transitions."""
+        return self.selection.other_share
+
     def open_ledger(self, *, epsilon: int, gap: int) -> UserLedger:
-        """Return an empty ledger of the kind this division charges."""
-        return UserLedger(epsilon=epsilon, gap=gap)
-
-    def grant(self, ask: Ask, *, t: int, roster: Roster, ledger: UserLedger, seed: int) -> Grant:
-        """Charge the drawn users."""
-        lookback = ask.question.lookback
-        available = ledger.available(t, roster.keys, lookback)
-        drawn = self.selection.draw(roster, available, ask=ask, t=t, gap=ledger.gap, seed=seed)
-        ledger.charge(t, drawn, lookback)
-        return Grant(
-            t=t,
-            epsilon=ledger.epsilon if drawn.size else 0,
-            reporters=drawn,
-            question=ask.question,
-        )
-
-    def admit(
-        self,
-        ask: Ask,
-        *,
-        t: int,
-        epsilon: int,
-        reporters: npt.NDArray[np.int64],
-        ledger: UserLedger,
-    ) -> Grant:
-        """Charge those who reported; each spends all of epsilon, whatever the round said."""
-        ledger.charge(t, reporters, ask.question.lookback)
-        return Grant(t=t, epsilon=epsilon, reporters=reporters, question=ask.question)
+        """Return an empty ledger of reports by user."""
+        return UserLedger(epsilon=epsilon, gap=gap, selection=self.selection)
 
 
 @dataclass(frozen=True, slots=True)
 class NoPrivacy:
     """Everybody tells the truth. Simulation only: it shows the ceiling."""
 
-    name: ClassVar[str] = "none"
+    name: ClassVar[Literal["none"]] = "none"
     private: ClassVar[bool] = False
     splits_users: ClassVar[bool] = False
+    sampling: ClassVar[Sampling] = "self"
+    other_share: ClassVar[float] = 0.0
 
-    def open_ledger(self, *, epsilon: int, gap: int) -> RoundLedger:
-        """Return a ledger that is never charged."""
-        return RoundLedger(epsilon=epsilon, gap=gap)
-
-    def grant(self, ask: Ask, *, t: int, roster: Roster, ledger: RoundLedger, seed: int) -> Grant:
-        """Name everybody present."""
-        del ledger, seed
-        keys = roster.keys[can_answer(roster, ask.question)]
-        return Grant(t=t, epsilon=0, reporters=keys, private=False, question=ask.question)
-
-
-Division = BudgetDivision | UserDivision | NoPrivacy
-Ledger = RoundLedger | UserLedger
+    def open_ledger(self, *, epsilon: int, gap: int) -> TruthLedger:
+        """Return a ledger that grants without charging."""
+        return TruthLedger(epsilon=epsilon, gap=gap)

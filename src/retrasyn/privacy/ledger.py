@@ -8,17 +8,55 @@ real ones: an empty timestamp still advances the window. Both ledgers are charge
 never refunded, and raise `BudgetExceeded` before anything is written.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from retrasyn.arrays import grown
 from retrasyn.errors import BudgetExceeded
-from retrasyn.messages import MICRO
+from retrasyn.messages import MICRO, Ask, Grant, Roster
+from retrasyn.privacy.selection import Selection, UniformDraw, can_answer
 
 NEVER = -(1 << 62)
 """Timestamp of a report that was never made."""
+
+Keys = npt.NDArray[np.int64]
+
+
+class Ledger(Protocol):
+    """Turns asks into grants and charges for them."""
+
+    epsilon: int  # micro-nats of any window
+    gap: int
+
+    def offer(
+        self, ask: Ask, *, t: int, roster: Roster, seed: int, unpaid: Sequence[Grant] = ()
+    ) -> Grant:
+        """Return what an ask would be granted once the unpaid grants are charged."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def grant(self, ask: Ask, *, t: int, roster: Roster, seed: int) -> Grant:
+        """Charge for an ask and say who reports."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def admit(self, ask: Ask, *, t: int, epsilon: int, reporters: Keys) -> Grant:
+        """Charge for reports that devices made by themselves."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def available(self, t: int, keys: Keys, lookback: int = 1) -> npt.NDArray[np.bool_]:
+        """Tell which keys may report at t, whatever the others do."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return everything as plain arrays."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take everything over from plain arrays."""
+        ...  # pragma: no cover - a protocol has no body
 
 
 @dataclass(slots=True)
@@ -58,6 +96,55 @@ class RoundLedger:
         self.spent = {then: spend for then, spend in self.spent.items() if then > t - self.gap}
         self.spent[t] = self.spent.get(t, 0) + epsilon_t
 
+    def offer(
+        self, ask: Ask, *, t: int, roster: Roster, seed: int, unpaid: Sequence[Grant] = ()
+    ) -> Grant:
+        """Return the asked share of epsilon, for everybody."""
+        del seed
+        waiting = sum(grant.epsilon for grant in unpaid if t - self.gap < grant.t < t)
+        remaining = self.remaining(t) - waiting
+        whole = remaining if ask.of == "remaining" else self.epsilon
+        epsilon_t = max(min(int(ask.share * whole), remaining), 0)
+        return Grant(t=t, epsilon=epsilon_t, reporters=roster.keys, question=ask.question)
+
+    def grant(self, ask: Ask, *, t: int, roster: Roster, seed: int) -> Grant:
+        """Charge the asked share of epsilon and name everybody present."""
+        offered = self.offer(ask, t=t, roster=roster, seed=seed)
+        if offered.epsilon == 0 or roster.keys.size == 0:
+            return Grant(t=t, epsilon=0, reporters=roster.keys[:0], question=ask.question)
+        self.charge(t, offered.epsilon)
+        return offered
+
+    def admit(self, ask: Ask, *, t: int, epsilon: int, reporters: Keys) -> Grant:
+        """Charge what the round asked of everybody, whether or not anybody's report arrived."""
+        if epsilon:
+            self.charge(t, epsilon)
+        return Grant(t=t, epsilon=epsilon, reporters=reporters, question=ask.question)
+
+    def available(self, t: int, keys: Keys, lookback: int = 1) -> npt.NDArray[np.bool_]:
+        """Everybody: what is left is the same for all."""
+        del t, lookback
+        return np.ones(keys.size, np.bool_)
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return everything as plain arrays."""
+        return {"spent": np.array(list(self.spent.items()), np.int64).reshape(-1, 2)}
+
+    def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take everything over from plain arrays."""
+        self.spent = {int(t): int(spend) for t, spend in arrays["spent"]}
+
+
+@dataclass(slots=True)
+class TruthLedger(RoundLedger):
+    """Never charged: everybody tells the truth (simulation only)."""
+
+    def grant(self, ask: Ask, *, t: int, roster: Roster, seed: int) -> Grant:
+        """Name everybody who has an answer."""
+        del seed
+        keys = roster.keys[can_answer(roster, ask.question)]
+        return Grant(t=t, epsilon=0, reporters=keys, private=False, question=ask.question)
+
 
 @dataclass(slots=True)
 class UserLedger:
@@ -73,11 +160,10 @@ class UserLedger:
 
     epsilon: int
     gap: int
-    last: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    selection: Selection = field(default_factory=UniformDraw)
+    last: Keys = field(default_factory=lambda: np.empty(0, np.int64))
 
-    def available(
-        self, t: int, keys: npt.NDArray[np.int64], lookback: int = 1
-    ) -> npt.NDArray[np.bool_]:
+    def available(self, t: int, keys: Keys, lookback: int = 1) -> npt.NDArray[np.bool_]:
         """Tell which keys have rested long enough for a report that looks back so far."""
         self.last = grown(self.last, int(keys.max(initial=-1)) + 1, NEVER)
         mask: npt.NDArray[np.bool_] = self.last[keys] <= t - self.rest(lookback)
@@ -92,7 +178,7 @@ class UserLedger:
         """
         return self.gap + lookback - 1
 
-    def charge(self, t: int, keys: npt.NDArray[np.int64], lookback: int = 1) -> None:
+    def charge(self, t: int, keys: Keys, lookback: int = 1) -> None:
         """Spend epsilon of every key at t, or refuse all of them."""
         early = int(keys.size - np.count_nonzero(self.available(t, keys, lookback)))
         ascending = bool(np.all(keys[1:] > keys[:-1]))
@@ -104,3 +190,33 @@ class UserLedger:
                 f"timestamps ago and {twice} are listed twice; draw from the available ones only"
             )
         self.last[keys] = t
+
+    def offer(
+        self, ask: Ask, *, t: int, roster: Roster, seed: int, unpaid: Sequence[Grant] = ()
+    ) -> Grant:
+        """Draw among those who have rested and are not named by an unpaid grant."""
+        available = self.available(t, roster.keys, ask.question.lookback)
+        for grant in unpaid:
+            available &= ~np.isin(roster.keys, grant.reporters)
+        drawn = self.selection.draw(roster, available, ask=ask, t=t, gap=self.gap, seed=seed)
+        epsilon = self.epsilon if drawn.size else 0
+        return Grant(t=t, epsilon=epsilon, reporters=drawn, question=ask.question)
+
+    def grant(self, ask: Ask, *, t: int, roster: Roster, seed: int) -> Grant:
+        """Charge the drawn users."""
+        offered = self.offer(ask, t=t, roster=roster, seed=seed)
+        self.charge(t, offered.reporters, ask.question.lookback)
+        return offered
+
+    def admit(self, ask: Ask, *, t: int, epsilon: int, reporters: Keys) -> Grant:
+        """Charge those who reported; each spends all of epsilon, whatever the round said."""
+        self.charge(t, reporters, ask.question.lookback)
+        return Grant(t=t, epsilon=epsilon, reporters=reporters, question=ask.question)
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return everything as plain arrays."""
+        return {"last": self.last}
+
+    def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take everything over from plain arrays."""
+        self.last = arrays["last"].copy()

@@ -1,7 +1,7 @@
 """Who is drawn among the available (population division). Draws are addressed by (seed, t, key)."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,22 @@ from retrasyn.messages import ABSENT, ENTERING, MOVING, QUITTING, Ask, Question,
 from retrasyn.randomness.kernels import words_at
 from retrasyn.randomness.words import address
 
+Sampling = Literal["phase", "self"]
+"""How real devices learn whether to report: each at a phase of its own, or by its own coin."""
+
 
 class Selection(Protocol):
     """Picks reporters."""
+
+    @property
+    def sampling(self) -> Sampling:
+        """How real devices learn whether to report."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
+    def other_share(self) -> float:
+        """Share of the users who answer something else than transitions."""
+        ...  # pragma: no cover - a protocol has no body
 
     def draw(
         self,
@@ -42,6 +55,9 @@ def n_users_of(share: float, n: int) -> int:
 class UniformDraw:
     """A share of the available users, each subset equally likely (Alg. 1, line 12)."""
 
+    sampling: ClassVar[Sampling] = "self"
+    other_share: ClassVar[float] = 0.0
+
     def draw(
         self,
         roster: Roster,
@@ -66,6 +82,9 @@ class UniformDraw:
 @dataclass(frozen=True, slots=True)
 class OwnSlot:
     """Everyone at a slot drawn on entering, and every `gap` after while a state exists."""
+
+    sampling: ClassVar[Sampling] = "phase"
+    other_share: ClassVar[float] = 0.0
 
     def draw(
         self,
@@ -112,22 +131,27 @@ def age_thresholds(gap: int) -> tuple[int, ...]:
 class PhaseSlots:
     """Everyone at a phase of their own, once per window; nobody picks anybody.
 
-    A share of the persons, drawn for life, answers about ages or presence instead of transitions.
-    An age report looks back further, so it is made only every three gaps. `stopping_any_time`
-    lets a device that stops report out of phase, if it has rested long enough.
+    A share of the persons, drawn for life, answers about ages or presence instead of transitions;
+    None where nobody asks about that. An age report looks back further, so it is made only every
+    three gaps. A device that stops reports out of phase, if it has rested long enough.
     """
 
-    age_share: float = 0.0
-    presence_share: float = 0.0
-    stopping_any_time: bool = False
+    age_share: float | None = None
+    presence_share: float | None = None
+    sampling: ClassVar[Sampling] = "phase"
 
     def __post_init__(self) -> None:
-        shares = self.age_share, self.presence_share
+        shares = self.age_share or 0.0, self.presence_share or 0.0
         if not (min(shares) >= 0 and sum(shares) < 1):
             raise SettingError(
                 f"age_share={shares[0]:g} and presence_share={shares[1]:g} must be shares that "
                 "leave somebody to report transitions"
             )
+
+    @property
+    def other_share(self) -> float:
+        """Share of the users who answer about ages or presence."""
+        return (self.age_share or 0.0) + (self.presence_share or 0.0)
 
     def draw(
         self,
@@ -144,7 +168,7 @@ class PhaseSlots:
         period = _AGE_PERIOD * gap if about == "older" else gap
         words = words_at(np.uint64(address(seed, 0, "phase")), roster.addresses)
         due: npt.NDArray[np.bool_] = words % np.uint64(period) == np.uint64(t % period)
-        if about == "quit" and self.stopping_any_time:
+        if about == "quit":
             due = np.ones(due.size, np.bool_)
         due &= available & can_answer(roster, ask.question) & self._in_role(roster, about, seed)
         if about == "older":
@@ -158,7 +182,7 @@ class PhaseSlots:
         """Tell who answers a kind of question, drawn once for life."""
         words = words_at(np.uint64(address(seed, 0, "role")), roster.addresses)
         role = words * 2.0**-64
-        ages, others = self.age_share, self.age_share + self.presence_share
+        ages, others = self.age_share or 0.0, self.other_share
         if about == "older":
             return role < ages
         if about == "present":

@@ -329,7 +329,7 @@ def check_reading(receipt: Receipt) -> Check:
         if set(receipt.settings) != names:
             faults.append(f"{row.name} has the settings {', '.join(sorted(names)) or 'none'}")
         scale: str | float = reading.length_scale
-        if scale == "released" and not row.uses_length_scale:
+        if scale == "released" and not row.lifecycle.uses_length:
             scale = "not used"
         known = not isinstance(receipt.length_scale, str) if scale == "data" else None
         if not (known or receipt.length_scale == scale):

@@ -15,13 +15,10 @@ from retrasyn.curator import Curator, micro_nats
 from retrasyn.engines.base import Engine
 from retrasyn.errors import InputError, SettingError
 from retrasyn.files import is_there, write_durably
-from retrasyn.mechanisms.filtered import Filtered
-from retrasyn.mechanisms.one_ask import OneAsk
 from retrasyn.messages import MICRO, Manifest, Round
 from retrasyn.methods import Method
 from retrasyn.oracles.choice import choose_oracle
-from retrasyn.privacy.division import NoPrivacy, UserDivision
-from retrasyn.privacy.selection import OwnSlot, PhaseSlots, age_thresholds
+from retrasyn.privacy.selection import age_thresholds
 from retrasyn.service.secrets import Secrets, Signer
 from retrasyn.service.settings import CampaignSettings, Settings
 from retrasyn.simulation.plan import Plan
@@ -36,9 +33,9 @@ def plan_of(settings: CampaignSettings) -> Plan:
     texts = {name: _text(value) for name, value in settings.settings.items()}
     plan = Plan.of(settings.method, unit=settings.unit, settings=texts, oracle=settings.oracle)
     method = plan.method
-    if isinstance(method.division, NoPrivacy):
+    if not method.division.private:
         raise SettingError(f"{method.name} is not private; no device answers it")
-    if not isinstance(method.mechanism, OneAsk | Filtered):
+    if not method.mechanism.asks_once:
         raise SettingError(
             f"{method.name} asks twice at a timestamp; the service runs methods that ask once, "
             "such as steered or retrasyn-p"
@@ -55,12 +52,9 @@ def plan_of(settings: CampaignSettings) -> Plan:
 def sampling_of(settings: CampaignSettings, method: Method) -> Sampling:
     """Return who decides which devices report."""
     wish = settings.sampling
-    slots = isinstance(method.division, UserDivision) and isinstance(
-        method.division.selection, PhaseSlots | OwnSlot
-    )
     if wish == "auto":
-        return "phase" if slots else "self"
-    if slots:
+        return method.division.sampling
+    if method.division.sampling == "phase":
         raise SettingError(
             f"sampling={wish!r}: with {method.name} every device has a slot of its own; use auto"
         )
@@ -83,7 +77,6 @@ def manifest_of(settings: CampaignSettings, plan: Plan, *, key: bytes, epoch: in
     states = StateSpace(grid_of(settings), endpoints=method.endpoints)
     epsilon = micro_nats(settings.epsilon)
     each = epsilon if method.division.splits_users else max(1, epsilon // gap)
-    strata, other_share = _strata(method)
     fields: dict[str, Any] = {
         "division": method.division.name,
         "oracle": choose_oracle(settings.oracle, each, states.n_states),
@@ -105,26 +98,13 @@ def manifest_of(settings: CampaignSettings, plan: Plan, *, key: bytes, epoch: in
         sampling=sampling_of(settings, method),
         presence=method.presence,
         size_source="estimated" if method.presence == "hidden" else "counted",
-        strata=strata,
-        other_share=other_share,
-        ages=age_thresholds(gap) if "older" in strata else (),
+        strata=method.topics,
+        other_share=round(method.division.other_share * MICRO),
+        ages=age_thresholds(gap) if method.ages else (),
         lifetime_cap=int(settings.lifetime_cap * MICRO),
         retention=settings.retention,
         **fields,
     )
-
-
-def _strata(method: Method) -> tuple[tuple[str, ...], int]:
-    """Return what is asked, and the share of devices in the second role, in millionths."""
-    if method.presence == "flags":
-        return ("move", "enter", "quit"), 0
-    selection = getattr(method.division, "selection", None)
-    if isinstance(selection, PhaseSlots) and isinstance(method.mechanism, Filtered):
-        if method.presence == "hidden":
-            return ("transition", "present"), round(selection.presence_share * MICRO)
-        if method.mechanism.ages:
-            return ("transition", "older"), round(selection.age_share * MICRO)
-    return ("transition",), 0
 
 
 def _micro(settings: CampaignSettings) -> tuple[int, int, int, int]:

@@ -14,8 +14,7 @@ from retrasyn.engines.base import Workers
 from retrasyn.errors import CheckpointError
 from retrasyn.messages import Manifest, Question, Release
 from retrasyn.poisoning import inspect
-from retrasyn.privacy.division import Ledger
-from retrasyn.privacy.ledger import UserLedger
+from retrasyn.privacy.ledger import Ledger
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.service.admission.gate import Admission
 from retrasyn.service.admission.open_rounds import AcceptedReports
@@ -76,9 +75,7 @@ def _rested(
     n_dropped = 0
     for code, (bits, keys) in sorted(taken.answers.items()):
         question = question_of(code, manifest.ages)
-        may = np.full(len(keys), row.epsilon > 0)
-        if isinstance(ledger, UserLedger):
-            may &= ledger.available(row.t, keys, question.lookback)
+        may = (row.epsilon > 0) & ledger.available(row.t, keys, question.lookback)
         n_dropped += int(np.count_nonzero(~may))
         if may.any():
             reports[question] = np.ascontiguousarray(bits[may]), keys[may].astype(np.int64)

@@ -13,9 +13,7 @@ import numpy.typing as npt
 
 from retrasyn.curator import Curator
 from retrasyn.errors import SettingError
-from retrasyn.messages import Ask, Manifest, Roster
-from retrasyn.privacy.division import UserDivision
-from retrasyn.privacy.ledger import RoundLedger, UserLedger
+from retrasyn.messages import Ask, Grant, Manifest, Roster
 from retrasyn.randomness.kernels import words_at
 from retrasyn.randomness.words import address
 from retrasyn.service.admission.gate import Admission
@@ -69,13 +67,16 @@ def decide(
     ask = _first_ask(curator, t, first_t=first_t, size=size, n_enrolled=enrolled.size)
     if ask is None:
         return NOTHING
-    ledger = curator.state.ledger
-    if isinstance(ledger, RoundLedger):
-        return _part_of_epsilon(ask, t, ledger, pending)
-    if manifest.sampling == "curator":
-        return _drawn(curator, ledger, ask, t, pending, enrolled)
-    portion = min(int(ask.share * EVERYBODY), EVERYBODY)
-    return Asked(epsilon=manifest.epsilon, portion=portion) if portion else NOTHING
+    if manifest.sampling == "self" and curator.method.division.splits_users:
+        portion = min(int(ask.share * EVERYBODY), EVERYBODY)
+        return Asked(epsilon=manifest.epsilon, portion=portion) if portion else NOTHING
+    offered = _offered(curator, ask, t, pending, enrolled)
+    drawn = offered.reporters if manifest.sampling == "curator" else None
+    return (
+        Asked(epsilon=offered.epsilon, portion=EVERYBODY, drawn=drawn)
+        if offered.epsilon
+        else NOTHING
+    )
 
 
 def _first_ask(curator: Curator, t: int, *, first_t: int, size: int, n_enrolled: int) -> Ask | None:
@@ -86,40 +87,23 @@ def _first_ask(curator: Curator, t: int, *, first_t: int, size: int, n_enrolled:
     return next(curator.method.mechanism.dialogue(view), None)
 
 
-def _part_of_epsilon(ask: Ask, t: int, ledger: RoundLedger, pending: Sequence[RoundRow]) -> Asked:
-    """Ask everybody for a part of what is left, once all open rounds are paid for."""
-    waiting = sum(row.epsilon for row in pending if t - ledger.gap < row.t < t)
-    remaining = ledger.remaining(t) - waiting
-    whole = remaining if ask.of == "remaining" else ledger.epsilon
-    epsilon = min(int(ask.share * whole), remaining)
-    return Asked(epsilon=epsilon, portion=EVERYBODY) if epsilon > 0 else NOTHING
-
-
-def _drawn(
+def _offered(
     curator: Curator,
-    ledger: UserLedger,
     ask: Ask,
     t: int,
     pending: Sequence[RoundRow],
     enrolled: npt.NDArray[np.int64],
-) -> Asked:
-    """Draw a subset of the enrolled who have rested; those drawn before may still report."""
-    division = curator.method.division
-    if not isinstance(division, UserDivision):
-        raise AssertionError("only a division of users draws anybody")  # noqa: TRY004 - our mistake
-    waiting = [keys_in(row.drawn) for row in pending]
-    available = ledger.available(t, enrolled) & ~np.isin(enrolled, np.concatenate([[], *waiting]))
+) -> Grant:
+    """Return what the ledger would grant once all open rounds are charged."""
+    key = np.uint64(address(curator.seed, 0, "device"))
     roster = Roster(
         keys=enrolled,
-        addresses=words_at(
-            np.uint64(address(curator.seed, 0, "device")), enrolled.astype(np.uint64)
-        ),
+        addresses=words_at(key, enrolled.astype(np.uint64)),
         slots=np.zeros(enrolled.size, np.int64),
     )
-    drawn = division.selection.draw(
-        roster, available, ask=ask, t=t, gap=ledger.gap, seed=curator.seed
-    )
-    return Asked(epsilon=ledger.epsilon, portion=EVERYBODY, drawn=drawn) if drawn.size else NOTHING
+    unpaid = [Grant(t=row.t, epsilon=row.epsilon, reporters=keys_in(row.drawn)) for row in pending]
+    ledger = curator.state.ledger
+    return ledger.offer(ask, t=t, roster=roster, seed=curator.seed, unpaid=unpaid)
 
 
 _log = logging.getLogger(__name__)

@@ -73,7 +73,7 @@ class Plan:
                 f"{row.name} is not a method of the paper; --faithful goes with {PAPER_METHOD} "
                 "and its relatives"
             )
-        if length_scale is not None and not (row.of_paper or row.uses_length_scale):
+        if length_scale is not None and not (row.of_paper or row.lifecycle.uses_length):
             raise SettingError(
                 f"{row.name} has no length scale: it does not end streams by their length"
             )
@@ -226,7 +226,7 @@ class Plan:
             grid=curator.grid.side,
             box=curator.grid.box,
             box_inferred_from_data=box_inferred,
-            length_scale=scale or ("released" if self.method.uses_length_scale else "not used"),
+            length_scale=scale or ("released" if self.method.lifecycle.uses_length else "not used"),
             length_scale_from_data=reading.length_scale == "data",
             jump=reading.jump,
             timestamps=last_t - first_t + 1,

@@ -15,7 +15,7 @@ from retrasyn.simulation.report_sources import ReportSource, Truth
 
 def replays_of(curator: Curator) -> tuple[Replay, Replay]:
     """Return two recounts of nothing: as declared, and per person and position."""
-    furthest = curator.method.mechanism.furthest_lookback(curator.gap)
+    furthest = curator.method.furthest_lookback(curator.gap)
     return Replay(curator.gap, furthest), Replay(curator.window + 1, furthest)
 
 
@@ -70,7 +70,7 @@ class Simulation:
             reading=curator.reading,
             gap=curator.gap,
             seed=curator.seed,
-            everybody_reports=division.name != "population",
+            everybody_reports=not division.splits_users,
             everybody_enrolled=curator.method.presence == "hidden",
         )
         return cls(curator, population, door if division.private else Truth())

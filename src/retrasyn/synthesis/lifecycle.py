@@ -1,7 +1,8 @@
 """Who is born and who ends (Sec. III-D, Eq. 8 and size adjustment)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -36,11 +37,34 @@ class LifecycleMemory:
             return 1000.0
         return min(max(self.going_on / self.quitting, 2.0), 1000.0)
 
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return everything as plain arrays."""
+        empty = np.empty(0)
+        return {
+            "masses": np.array([self.going_on, self.quitting], np.float64),
+            "started": np.array([self.started]),
+            "pull": empty if self.pull is None else self.pull,
+            "enter": empty if self.enter is None else self.enter,
+        }
+
+    def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take everything over from plain arrays."""
+        self.going_on, self.quitting = arrays["masses"].tolist()
+        self.started = bool(arrays["started"][0])
+        self.pull = arrays["pull"].copy() if arrays["pull"].size else None
+        self.enter = arrays["enter"] if arrays["enter"].size else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SynthesisContext:
-    """What a lifecycle may look at besides the model."""
+    """All a lifecycle may look at when it plans a timestamp."""
 
+    model: MobilityModel
+    memory: LifecycleMemory
+    grid: Grid
+    interpretation: Interpretation
+    length_scale: float  # lambda
+    size: int  # how many streams are wanted
     cell_counts: npt.NDArray[np.int64]  # [n_cells], synthetic streams before this timestamp
     mass: npt.NDArray[np.float64] | None = None  # [n_cells, 9], of all moves, sums to 1
     hazard: npt.NDArray[np.float64] | None = None  # of quitting by age
@@ -50,17 +74,12 @@ class SynthesisContext:
 class Lifecycle(Protocol):
     """Plans births and ends."""
 
-    def plan(
-        self,
-        model: MobilityModel,
-        memory: LifecycleMemory,
-        *,
-        grid: Grid,
-        reading: Interpretation,
-        length_scale: float | None,
-        size: int,
-        scene: SynthesisContext,
-    ) -> CompetingPlan | OrderedPlan:
+    @property
+    def uses_length(self) -> bool:
+        """Whether streams quit by their length (Eq. 8)."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def plan(self, context: SynthesisContext) -> CompetingPlan | OrderedPlan:
         """Return the plan of one timestamp."""
         ...  # pragma: no cover - a protocol has no body
 
@@ -70,26 +89,13 @@ class EnterQuit:
     """Length-aware quitting, then births or ends until the size is right."""
 
     surplus_floor: float = 1e-8  # streams in cells nobody quits from go last
+    uses_length: ClassVar[bool] = True
 
-    def plan(
-        self,
-        model: MobilityModel,
-        memory: LifecycleMemory,
-        *,
-        grid: Grid,
-        reading: Interpretation,
-        length_scale: float | None,
-        size: int,
-        scene: SynthesisContext | None = None,
-    ) -> CompetingPlan:
+    def plan(self, context: SynthesisContext) -> CompetingPlan:
         """Quit by hazard and length, end a surplus by the quit share, begin by the enter share."""
-        del scene
-        if model.enter.sum() > 0:
-            memory.enter = model.enter
-        memory.started = True
-        uniform = np.full(grid.n_cells, 1.0 / grid.n_cells)
+        model = context.model
         stay = 1.0 - model.quit_hazard
-        against_moves = reading.quit == "renormalised"
+        against_moves = context.interpretation.quit == "renormalised"
         odds = np.divide(
             model.quit_hazard,
             stay,
@@ -100,11 +106,11 @@ class EnterQuit:
             move=model.move,
             quit_odds=odds if against_moves else model.quit_hazard,
             against_moves=against_moves,
-            length_scale=memory.released_length if length_scale is None else length_scale,
-            target=size,
-            enter=uniform if memory.enter is None else memory.enter,
+            length_scale=context.length_scale,
+            target=context.size,
+            enter=_entering(context),
             surplus_weights=model.quit_share + self.surplus_floor,
-            surplus_by_newest=reading.surplus == "newest-cell",
+            surplus_by_newest=context.interpretation.surplus == "newest-cell",
         )
 
 
@@ -113,30 +119,21 @@ class Immortal:
     """As many streams as users at the first timestamp that has any, anywhere, for ever."""
 
     wanders: bool = False  # out of a cell nobody was seen to leave, to any neighbour
+    uses_length: ClassVar[bool] = False
 
-    def plan(
-        self,
-        model: MobilityModel,
-        memory: LifecycleMemory,
-        *,
-        grid: Grid,
-        reading: Interpretation,
-        length_scale: float | None,
-        size: int,
-        scene: SynthesisContext | None = None,
-    ) -> CompetingPlan:
+    def plan(self, context: SynthesisContext) -> CompetingPlan:
         """Begin once, uniformly; then only move."""
-        del reading, length_scale, scene
-        begins = not memory.started and size > 0
+        memory, n_cells = context.memory, context.grid.n_cells
+        begins = not memory.started and context.size > 0
         memory.started = memory.started or begins
         return CompetingPlan(
-            move=model.move,
-            quit_odds=np.zeros(grid.n_cells),
+            move=context.model.move,
+            quit_odds=np.zeros(n_cells),
             against_moves=True,
             length_scale=1000.0,
-            target=size if begins else None,
-            enter=np.full(grid.n_cells, 1.0 / grid.n_cells),
-            surplus_weights=np.ones(grid.n_cells),
+            target=context.size if begins else None,
+            enter=np.full(n_cells, 1.0 / n_cells),
+            surplus_weights=np.ones(n_cells),
             surplus_by_newest=False,
             wanders=self.wanders,
         )
@@ -151,31 +148,21 @@ _TILTS = (0.1, 10.0)
 class QuitByLength:
     """The longer a stream, the likelier its end (Eq. 8), before anybody moves."""
 
-    def plan(
-        self,
-        model: MobilityModel,
-        memory: LifecycleMemory,
-        *,
-        grid: Grid,
-        reading: Interpretation,
-        length_scale: float | None,
-        size: int,
-        scene: SynthesisContext,
-    ) -> OrderedPlan:
+    uses_length: ClassVar[bool] = True
+
+    def plan(self, context: SynthesisContext) -> OrderedPlan:
         """Quit by hazard and length, end a surplus by the same weights."""
-        del reading
-        scale = memory.released_length if length_scale is None else length_scale
         return OrderedPlan(
-            by_age=np.minimum(1.0, np.arange(1, _LONGEST + 1) / scale),
-            by_cell=model.quit_hazard,
+            by_age=np.minimum(1.0, np.arange(1, _LONGEST + 1) / context.length_scale),
+            by_cell=context.model.quit_hazard,
             keeps_sum=False,
             at_least=0,
             cap=1.0,
             ends=None,
-            target=size,
-            enter=_entering(model, memory, grid),
-            mass=scene.mass,
-            pull=memory.last_pull(grid),
+            target=context.size,
+            enter=_entering(context),
+            mass=context.mass,
+            pull=context.memory.last_pull(context.grid),
         )
 
 
@@ -183,36 +170,28 @@ class QuitByLength:
 class QuitByAge:
     """The hazard by age that people's answers support, tilted to where they quit."""
 
-    def plan(
-        self,
-        model: MobilityModel,
-        memory: LifecycleMemory,
-        *,
-        grid: Grid,
-        reading: Interpretation,
-        length_scale: float | None,
-        size: int,
-        scene: SynthesisContext,
-    ) -> OrderedPlan:
+    uses_length: ClassVar[bool] = False
+
+    def plan(self, context: SynthesisContext) -> OrderedPlan:
         """Quit by age and cell, but not fewer than the size demands."""
-        del reading, length_scale
-        if scene.hazard is None:
+        if context.hazard is None:
             raise AssertionError("a method that quits by age must ask about ages")
-        n_before = int(scene.cell_counts.sum())
-        shares = scene.cell_counts / max(n_before, 1)
-        known = model.quit_share.sum() > 0
-        ratio = (model.quit_share + _SMOOTHING) / (shares + _SMOOTHING)
+        quit_share = context.model.quit_share
+        n_before = int(context.cell_counts.sum())
+        shares = context.cell_counts / max(n_before, 1)
+        ratio = (quit_share + _SMOOTHING) / (shares + _SMOOTHING)
+        known = quit_share.sum() > 0
         return OrderedPlan(
-            by_age=scene.hazard,
-            by_cell=np.clip(ratio, *_TILTS) if known else np.ones(grid.n_cells),
+            by_age=context.hazard,
+            by_cell=np.clip(ratio, *_TILTS) if known else np.ones(context.grid.n_cells),
             keeps_sum=True,
-            at_least=n_before - size,
+            at_least=n_before - context.size,
             cap=0.95,
             ends=None,
-            target=size,
-            enter=_entering(model, memory, grid),
-            mass=scene.mass,
-            pull=memory.last_pull(grid),
+            target=context.size,
+            enter=_entering(context),
+            mass=context.mass,
+            pull=context.memory.last_pull(context.grid),
         )
 
 
@@ -221,40 +200,31 @@ class QuitAsSeen:
     """As many end in each bucket of ages as real devices did: starting and stopping are public."""
 
     floor: float = 1e-6
+    uses_length: ClassVar[bool] = False
 
-    def plan(
-        self,
-        model: MobilityModel,
-        memory: LifecycleMemory,
-        *,
-        grid: Grid,
-        reading: Interpretation,
-        length_scale: float | None,
-        size: int,
-        scene: SynthesisContext,
-    ) -> OrderedPlan:
+    def plan(self, context: SynthesisContext) -> OrderedPlan:
         """End as many as the real ones of each age, by the quit share of their cells."""
-        del reading, length_scale
-        if scene.ages_of_quitters is None:
+        if context.ages_of_quitters is None:
             raise AssertionError("ends can be copied only where presence is public")
-        places = np.searchsorted(AGE_EDGES, scene.ages_of_quitters, side="right") - 1
+        places = np.searchsorted(AGE_EDGES, context.ages_of_quitters, side="right") - 1
         return OrderedPlan(
             by_age=np.ones(1),
-            by_cell=model.quit_share + self.floor,
+            by_cell=context.model.quit_share + self.floor,
             keeps_sum=False,
             at_least=0,
             cap=np.inf,
             ends=np.bincount(places, minlength=AGE_EDGES.size),
-            target=size,
-            enter=_entering(model, memory, grid),
-            mass=scene.mass,
-            pull=memory.last_pull(grid),
+            target=context.size,
+            enter=_entering(context),
+            mass=context.mass,
+            pull=context.memory.last_pull(context.grid),
         )
 
 
-def _entering(model: MobilityModel, memory: LifecycleMemory, grid: Grid) -> npt.NDArray[np.float64]:
+def _entering(context: SynthesisContext) -> npt.NDArray[np.float64]:
     """Return where newborn streams begin: as last known, uniform before."""
-    if model.enter.sum() > 0:
-        memory.enter = model.enter
+    memory, n_cells = context.memory, context.grid.n_cells
+    if context.model.enter.sum() > 0:
+        memory.enter = context.model.enter
     memory.started = True
-    return np.full(grid.n_cells, 1.0 / grid.n_cells) if memory.enter is None else memory.enter
+    return np.full(n_cells, 1.0 / n_cells) if memory.enter is None else memory.enter

@@ -1,0 +1,53 @@
+"""Rules of the floor plan: a part answers for itself."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import retrasyn
+
+SOURCE = Path(retrasyn.__file__).parent
+PARTS = ["privacy/division", "privacy/ledger", "privacy/selection", "synthesis/lifecycle"]
+PARTS += [f"mechanisms/{path.stem}" for path in (SOURCE / "mechanisms").glob("*.py")]
+
+
+def classes_of(name):
+    tree = ast.parse((SOURCE / f"{name}.py").read_text())
+    return {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+HOMES = {part: name.split("/")[0] for name in PARTS for part in classes_of(name)}
+"""The package of every part."""
+
+
+def asked_about(tree):
+    """Return the names that stand in the place of classes: isinstance, issubclass, match."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in {
+            "isinstance",
+            "issubclass",
+        }:
+            yield from names_in(node.args[1])
+        elif isinstance(node, ast.MatchClass):
+            yield from names_in(node.cls)
+
+
+def names_in(node):
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name):
+            yield inner.id
+        elif isinstance(inner, ast.Attribute):
+            yield inner.attr
+
+
+def test_the_parts_are_known():
+    known = {"UserDivision", "RoundLedger", "PhaseSlots", "OneAsk", "Adaptive", "QuitByAge"}
+    assert known < HOMES.keys()
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: p.stem)
+def test_nobody_asks_a_part_what_it_is_outside_its_package(path):
+    package = path.relative_to(SOURCE).parts[0]
+    asked = set(asked_about(ast.parse(path.read_text())))
+    assert not {name for name in asked & HOMES.keys() if HOMES[name] != package}
