@@ -18,14 +18,9 @@ from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
 from retrasyn.simulation.city import CITY_BOX, demo_city
 from retrasyn.space import Box, Grid, StateSpace
-from retrasyn.synthesis.lifecycle import (
-    CompetingPlan,
-    EnterQuit,
-    LifecycleMemory,
-    SynthesisContext,
-)
-from retrasyn.synthesis.sharded import ShardedStreams
-from retrasyn.synthesis.synthesizer import Synthesizer
+from retrasyn.synthesis.lifecycle import EnterQuit, LifecycleMemory, SynthesisContext
+from retrasyn.synthesis.paper_steps import CompetingPlan
+from retrasyn.synthesis.synthesizer import Shard, ShardedStreams, Synthesizer
 
 LENGTH_SCALE = 15.0
 
@@ -76,7 +71,7 @@ class Population:
         self.n = n
         self.synthesizer = Synthesizer(self.grid, 1)
         self.streams = ShardedStreams.open(self.grid, n_threads=n_threads)
-        self.synthesizer.step(self.streams, self.model, self.plan(n), 0)
+        self.synthesizer.step(self.streams, self.plan(n), 0)
         ids, cells, entered = (part.copy() for part in self.streams.living())
         # Streams of lengths 1 to 30, so that length-aware quitting has something to do.
         entered -= (ids % 30).astype(np.int32)
@@ -100,7 +95,7 @@ class Population:
     def rewind(self) -> None:
         """Go back to the first state (not timed)."""
         self.streams.take(self.start, self.n)
-        for shard in self.streams.engine.workers:
+        for shard in self.streams.shards.engine.workers:
             shard.streams.reserve(self.n + self.n // 8)
         self.t += 1
 
@@ -109,20 +104,20 @@ class Population:
         self.rewind()
         begin = time.perf_counter()
         plan = self.plan(target)
-        self.synthesizer.step(self.streams, self.model, plan, self.t)
+        self.synthesizer.step(self.streams, plan, self.t)
         return time.perf_counter() - begin
 
     @property
     def n_survivors(self) -> int:
         """How many streams do not quit by themselves in the next step."""
         self.rewind()
-        plan = self.plan(self.n)
-        return self.synthesizer.decide(self.streams, self.model, plan, self.t)
+        inputs = self.synthesizer.inputs(self.streams, self.t)
+        return self.plan(self.n).decide(self.streams.shards, inputs)
 
     def points(self) -> float:
         """Draw points once and return the seconds it took."""
         begin = time.perf_counter()
-        self.streams.engine.each("points", self.t)
+        self.streams.shards.each(Shard.points, self.t)
         return time.perf_counter() - begin
 
 

@@ -18,15 +18,15 @@ _Number = TypeVar("_Number", bound=np.generic)
 
 
 def grown(array: npt.NDArray[_Number], size: int, fill: float) -> npt.NDArray[_Number]:
-    """Return the array with room for at least `size` entries, new ones filled.
+    """Return the array with room for at least `size` entries or rows, new ones filled.
 
     >>> grown(np.array([1, 2]), 3, 0).tolist()
     [1, 2, 0, 0]
     """
-    if size <= array.size:
+    if size <= len(array):
         return array
-    larger = np.full(max(size, 2 * array.size), fill, array.dtype)
-    larger[: array.size] = array
+    larger = np.full((max(size, 2 * len(array)), *array.shape[1:]), fill, array.dtype)
+    larger[: len(array)] = array
     return larger
 
 

@@ -33,9 +33,8 @@ from retrasyn.oracles.choice import OracleWish, choose_oracle, n_answers, oracle
 from retrasyn.privacy.ledger import Ledger
 from retrasyn.space import Grid, StateSpace
 from retrasyn.synthesis.lifecycle import LifecycleMemory, SynthesisContext
-from retrasyn.synthesis.shard_base import MakeSink
-from retrasyn.synthesis.sharded import ShardedStreams
-from retrasyn.synthesis.synthesizer import Synthesizer
+from retrasyn.synthesis.shard import MakeSink
+from retrasyn.synthesis.synthesizer import ShardedStreams, Synthesizer
 
 MAX_EPSILON = 40.0
 MAX_WINDOW = 1_000_000_000
@@ -293,7 +292,9 @@ class Curator:
             state.lifecycle.quitting += quitting
         context = self._context(outcome, size, flags)
         plan = self.method.lifecycle.plan(context)
-        n_born, n_ended = self.synthesizer.step(state.streams, context.model, plan, t)
+        changes = self.synthesizer.step(state.streams, plan, t)
+        if changes.pull is not None:
+            state.lifecycle.pull = changes.pull
         released = self.synthesizer.release(state.streams, t)
         uncertainty = None
         if outcome.mass_variance is not None and context.mass is not None:
@@ -311,8 +312,8 @@ class Curator:
             t=t,
             n_points=state.streams.n,
             **released,
-            n_born=n_born,
-            n_ended=n_ended,
+            n_born=changes.n_born,
+            n_ended=changes.n_ended,
             epsilon_t=spent / MICRO,
             n_reports=n_reports,
             uncertainty=uncertainty,

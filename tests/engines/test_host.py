@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrasyn.engines import host as hosts
-from retrasyn.engines.base import LocalEngine, total
+from retrasyn.engines.base import LocalEngine, Workers, total
 from retrasyn.engines.host import Host
 from retrasyn.errors import CheckpointError
 from support.adder import Adder
@@ -106,9 +106,9 @@ def test_a_host_lost_anywhere_ends_up_with_the_same_sum(tmp_path_factory, number
 
 def test_a_local_engine_asks_all_or_takes_turns():
     engine = LocalEngine(3)
-    engine.open(Adder)
-    assert engine.each("add", 2) == [2, 2, 2]
-    assert engine.spread("add", [(1,), (2,), (3,), (4,)]) == [3, 4, 5, 7]
+    adders = Workers.open(engine, Adder)
+    assert adders.each(Adder.add, 2) == [2, 2, 2]
+    assert adders.spread(Adder.add, [(1,), (2,), (3,), (4,)]) == [3, 4, 5, 7]
     assert [worker.index for worker in engine.workers] == [0, 1, 2]
     engine.close()
     assert engine.workers == []

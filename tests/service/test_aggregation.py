@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrasyn.engines.base import LocalEngine
+from retrasyn.engines.base import LocalEngine, Workers
 from retrasyn.service import aggregation
 from retrasyn.service.aggregation import BINARY, Sums, add_up, oracle_named
 
@@ -28,14 +28,13 @@ def reports(oracle, n, seed=1):
 @pytest.mark.parametrize("oracle", ORACLES, ids=lambda oracle: oracle[0])
 @given(st.integers(0, 200), st.integers(1, 5), st.integers(1, 60))
 def test_workers_add_up_what_one_would(oracle, n, n_workers, batch):
-    packed, engine = reports(oracle, n), LocalEngine(n_workers)
-    engine.open(Sums.open)
+    packed, workers = reports(oracle, n), Workers.open(LocalEngine(n_workers), Sums.open)
     expected = add_up(None, packed, t=4, code=2, oracle=oracle)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(aggregation, "BATCH", batch)
-        once = add_up(engine, packed, t=4, code=2, oracle=oracle)
-        twice = add_up(engine, packed, t=4, code=2, oracle=oracle)
-        other = add_up(engine, packed[:3], t=5, code=2, oracle=oracle)
+        once = add_up(workers, packed, t=4, code=2, oracle=oracle)
+        twice = add_up(workers, packed, t=4, code=2, oracle=oracle)
+        other = add_up(workers, packed[:3], t=5, code=2, oracle=oracle)
     for found in (once, twice):
         assert (found.n, found.counts.tolist()) == (expected.n, expected.counts.tolist())
     assert other.n == min(n, 3)

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import naive
+from contexts import context_of
 from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
 from retrasyn.space import Box, Grid, StateSpace
@@ -41,7 +42,7 @@ def ours(n_each, target, *, seed, reading=SAFE):
             model, LifecycleMemory(), grid=GRID, reading=reading, length_scale=SCALE, size=target
         )
     )
-    Synthesizer(GRID, seed).step(streams, model, plan, T)
+    Synthesizer(GRID, seed).step(streams, plan, T)
     return cells, entered, streams
 
 
@@ -60,8 +61,8 @@ def test_quits_follow_equation_8_by_cell_and_length():
         context_of(model, LifecycleMemory(), grid=GRID, reading=SAFE, length_scale=SCALE, size=0)
     )
     begun = dealt(GRID, Streams(np.arange(cells.size), cells, entered, cells.size))
-    Synthesizer(GRID, 5).decide(begun, model, plan, T)
-    moved = begun.engine.workers[0]._kept
+    plan.decide(begun.shards, Synthesizer(GRID, 5).inputs(begun, T))
+    moved = begun.shards.engine.workers[0]._kept
     quit_at = moved == 0xFFFF
     for cell in range(N_CELLS):
         for length in range(1, 7):
@@ -86,8 +87,8 @@ def test_quits_are_plain_products_when_read_as_printed():
         )
     )
     begun = dealt(GRID, Streams(np.arange(cells.size), cells, entered, cells.size))
-    Synthesizer(GRID, 6).decide(begun, model, plan, T)
-    moved = begun.engine.workers[0]._kept
+    plan.decide(begun.shards, Synthesizer(GRID, 6).inputs(begun, T))
+    moved = begun.shards.engine.workers[0]._kept
     for length in (1, 6):
         who = (cells == 0) & (T - entered == length)
         p = min(1.0, length / SCALE * model.quit_hazard[0])

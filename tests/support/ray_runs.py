@@ -19,7 +19,7 @@ from ray.cluster_utils import Cluster
 from ray.exceptions import RayActorError
 
 from retrasyn.data.reading_files import read
-from retrasyn.engines.base import LocalEngine
+from retrasyn.engines.base import LocalEngine, Workers
 from retrasyn.engines.ray import RayEngine, RayTasks
 from retrasyn.errors import CheckpointError
 from retrasyn.oracles.oue import OUE
@@ -127,15 +127,15 @@ def parts(nodes, real, folder):
 def lost(nodes):
     """Lose a worker and what it saved; return what is said."""
     with contextlib.closing(nodes.engine(2)) as engine:
-        engine.open(Adder)
+        adders = Workers.open(engine, Adder)
         for number in range(4):
-            engine.each("add", number)
+            adders.each(Adder.add, number)
             for seat in engine._seats:
                 seat.trim(ray.get(seat.actor.save.remote()))
         shutil.rmtree(engine._own)
         kill(engine._seats[1].actor)
         try:
-            engine.each("add", 1)
+            adders.each(Adder.add, 1)
         except CheckpointError as error:
             return str(error)
     return "went on from nothing"
@@ -144,9 +144,9 @@ def lost(nodes):
 def failing(nodes):
     """Return how an error inside a worker shows."""
     with contextlib.closing(nodes.engine(1)) as engine:
-        engine.open(Adder)
+        adders = Workers.open(engine, Adder)
         try:
-            engine.each("fail")
+            adders.each(Adder.fail)
         except ValueError as error:
             return str(error)
     return "no error"
@@ -170,12 +170,12 @@ def sums(nodes, n_reports):
     expected = oracle.aggregate(packed, n_states=n_states)
     named = ("oue", 1_000_000, n_states)
     with contextlib.closing(nodes.engine(4)) as engine:
-        engine.open(Sums.open)
-        half = add_up(engine, packed[: len(packed) // 2], t=3, code=1, oracle=named)
+        workers = Workers.open(engine, Sums.open)
+        half = add_up(workers, packed[: len(packed) // 2], t=3, code=1, oracle=named)
         kill(engine._seats[2].actor)
-        engine.spread("add", [(4, 1, 0, named, packed[:10])])  # another timestamp
-        whole = add_up(engine, packed, t=4, code=2, oracle=named)
-        again = add_up(engine, packed, t=4, code=2, oracle=named)
+        workers.spread(Sums.add, [(4, 1, 0, named, packed[:10])])  # another timestamp
+        whole = add_up(workers, packed, t=4, code=2, oracle=named)
+        again = add_up(workers, packed, t=4, code=2, oracle=named)
         n_revived = engine.n_revived
     return {
         "same": bool(np.array_equal(whole.counts, expected.counts)) and whole.n == expected.n,

@@ -1,7 +1,7 @@
 """Synthetic streams dealt to shards in this process."""
 
 from retrasyn.engines.base import LocalEngine
-from retrasyn.synthesis.sharded import ShardedStreams
+from retrasyn.synthesis.synthesizer import ShardedStreams
 
 
 def dealt(grid, streams=None, *, n_shards=1, next_id=None, **settings):

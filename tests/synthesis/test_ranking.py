@@ -1,15 +1,19 @@
 """The smallest keys of all shards, found from counts: the same as by sorting."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrasyn.engines.base import Workers
 from retrasyn.space import Box, Grid
 from retrasyn.synthesis import ranking
 from retrasyn.synthesis.kernels import ENDED
-from retrasyn.synthesis.ranking import choose_smallest
+from retrasyn.synthesis.ranking import choose_smallest, end_smallest
 from retrasyn.synthesis.streams import Streams
+from retrasyn.synthesis.synthesizer import Shard
 from support.shards import dealt
 
 GRID = Grid(Box(0, 0, 1, 1), 2)
@@ -20,8 +24,8 @@ def ranked(keys, groups, alive, n_shards):
     n = len(keys)
     streams = Streams(np.arange(n), np.zeros(n, np.uint16), np.zeros(n, np.int32), n)
     sharded = dealt(GRID, streams, n_shards=n_shards)
-    sharded.engine.each("quit_nobody")
-    for shard in sharded.engine.workers:
+    sharded.shards.each(Shard.quit_nobody)
+    for shard in sharded.shards.engine.workers:
         own = slice(shard.index, None, n_shards)
         shard._keys = np.array(keys, float)[own].copy()
         shard._groups = np.array(groups, np.uint8)[own].copy()
@@ -30,7 +34,7 @@ def ranked(keys, groups, alive, n_shards):
 
 
 def ended(sharded):
-    found = [s.streams.ids[: s.streams.n][s._kept == ENDED] for s in sharded.engine.workers]
+    found = [s.streams.ids[: s.streams.n][s._kept == ENDED] for s in sharded.shards.engine.workers]
     return set(np.concatenate(found).tolist())
 
 
@@ -57,7 +61,7 @@ def test_the_smallest_of_each_group_end_and_equal_keys_go_by_id(few, rows, n_sha
     sharded = ranked(keys, groups, alive, n_shards)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ranking, "FEW", few)
-        sharded.engine.each("end_ranked", *choose_smallest(sharded.engine, wanted, sizes))
+        end_smallest(sharded.shards, wanted, sizes)
     assert ended(sharded) == expected
 
 
@@ -66,10 +70,10 @@ def test_shards_list_few_candidates_of_many():
     keys = random.exponential(size=200_000)
     sharded = ranked(keys, np.zeros(keys.size), np.ones(keys.size), 3)
     listed = []
-    for shard in sharded.engine.workers:
+    for shard in sharded.shards.engine.workers:
         whole = type(shard).list_ranked(shard, np.zeros(1, np.uint64), 63)
         assert whole[0].size > 60_000
-    ask = sharded.engine.each
+    ask = sharded.shards.engine.each
 
     def each(question, *arguments):
         answers = ask(question, *arguments)
@@ -77,6 +81,5 @@ def test_shards_list_few_candidates_of_many():
             listed.extend(answer[0].size for answer in answers)
         return answers
 
-    sharded.engine = type("Asked", (), {"each": staticmethod(each)})()
-    choose_smallest(sharded.engine, np.array([1000]), np.array([keys.size]))
+    choose_smallest(Workers(SimpleNamespace(each=each)), np.array([1000]), np.array([keys.size]))
     assert sum(listed) <= ranking.FEW

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
+from contexts import context_of
 from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
 from retrasyn.randomness.kernels import words_at
@@ -16,14 +17,13 @@ from retrasyn.space import Box, Grid
 from retrasyn.synthesis import kernels, steered_steps
 from retrasyn.synthesis import kernels as shared
 from retrasyn.synthesis.lifecycle import (
-    AGE_EDGES,
     LifecycleMemory,
     QuitAsSeen,
     QuitByAge,
     QuitByLength,
 )
-from retrasyn.synthesis.steered_plan import angles
-from retrasyn.synthesis.steered_steps import _FLOOR, OrderedSteps
+from retrasyn.synthesis.shard import StepInputs
+from retrasyn.synthesis.steered_steps import _FLOOR, AGE_EDGES, angles
 from retrasyn.synthesis.streams import Streams
 from retrasyn.synthesis.synthesizer import Synthesizer
 from retrasyn.synthesis.threads import MIN_SLICE
@@ -114,14 +114,15 @@ def survivors(streams, probabilities, size):
 
 
 def advance(streams, plan, side, *, t=T, **settings):
-    """Take streams through one timestamp in place; return how many ended."""
+    """Take streams through one timestamp in place; return how many ended, and the pull."""
     sharded = dealt(grid_of(side), streams, next_id=10 * streams.n, continuous=True, **settings)
-    n_left = OrderedSteps(grid_of(side), SEED, True).advance(sharded, plan, t)
+    step = StepInputs(grid_of(side), SEED, t, streams.n, steers=True)
+    n_left, pull = plan.advance(sharded.shards, step)
     n_ended = streams.n - n_left
     left = Streams.of(sharded.columns())
     for name in ("ids", "cells", "entered", "n", "x", "y"):
         setattr(streams, name, getattr(left, name))
-    return n_ended
+    return n_ended, pull
 
 
 def test_the_age_buckets_are_those_of_the_plain_loop():
@@ -175,7 +176,7 @@ def test_streams_quit_by_age_and_a_surplus_ends_as_in_the_plain_loop(side, n, pa
         size,
     )
     expected = [int(streams.ids[i]) for i in survivors(streams, probabilities, size)]
-    n_ended = advance(streams, plan, side)
+    n_ended, _ = advance(streams, plan, side)
     assert streams.ids[: streams.n].tolist() == expected
     assert n_ended == n - len(expected)
     assert streams.n <= size or size >= n
@@ -215,7 +216,7 @@ def test_a_size_of_nothing_ends_everybody():
         plan = plan_of(lifecycle, streams, 2, 0, 3, **scene)
         sharded = dealt(grid_of(2), streams, continuous=True)
         synthesizer = Synthesizer(grid_of(2), SEED, steers=True)
-        born, ended = synthesizer.step(sharded, model_of(2, 3), plan, T)
+        born, ended, _ = synthesizer.step(sharded, plan, T)
         assert (sharded.n, born, ended) == (0, 0, 30)
 
 
@@ -246,7 +247,7 @@ def test_streams_end_by_age_bucket_as_in_the_plain_loop(side, n, real_ages, seed
         real_ages,
     )
     expected = [int(stream) for i, stream in enumerate(streams.ids[:n]) if i not in set(ended)]
-    n_ended = advance(streams, plan, side)
+    n_ended, _ = advance(streams, plan, side)
     assert streams.ids[: streams.n].tolist() == expected
     assert n_ended == len(real_ages)
 
@@ -254,7 +255,7 @@ def test_streams_end_by_age_bucket_as_in_the_plain_loop(side, n, real_ages, seed
 def test_more_ends_than_streams_end_all_of_them():
     streams = crowd(2, 3, 1)
     plan = plan_of(QuitAsSeen(), streams, 2, 4, 1, ages_of_quitters=np.full(9, 2))
-    assert advance(streams, plan, 2) == 3
+    assert advance(streams, plan, 2)[0] == 3
     assert streams.n == 0
 
 
@@ -311,7 +312,9 @@ def test_steering_goes_on_from_the_pull_before(side, n, seed):
                 ages_of_quitters=np.empty(0, np.int64),
             )
         )
-        advance(streams, plan, side, t=T + t)
+        before = plan.pull.copy()
+        _, memory.pull = advance(streams, plan, side, t=T + t)
+        assert np.array_equal(plan.pull, before)
         kernel = mass / mass.sum(axis=1, keepdims=True)
         begin = [v**steered_steps._KEPT_PULL for v in expected]
         _, expected = naive.steer(
@@ -411,7 +414,7 @@ def test_steps_in_order_keep_sizes_cells_and_points_together(many, lifecycle, si
                 hazard=np.full(400, 0.1),
             )
         )
-        synthesizer.step(streams, model_of(side, seed + t), plan, t)
+        synthesizer.step(streams, plan, t)
         ids, cells, entered = streams.living()
         assert streams.n == size
         points = synthesizer.release(streams, t)
@@ -447,7 +450,7 @@ def test_a_size_below_what_the_ends_leave_ends_more():
         [1] * 5,
     )
     first = {int(streams.ids[i]) for i in keys}
-    assert advance(streams, plan, 3) == 40
+    assert advance(streams, plan, 3)[0] == 40
     assert streams.n == 20
     assert not first & set(streams.ids[:20].tolist())
 
@@ -489,7 +492,7 @@ def test_steps_in_order_do_not_depend_on_the_number_of_shards(
         for shards in (1, n_shards):
             streams = crowd(side, n, seed)
             plan = plan_of(lifecycle, streams, side, int(part * n), seed, **scene)
-            n_ended = advance(streams, plan, side, n_shards=shards)
+            n_ended, pull = advance(streams, plan, side, n_shards=shards)
             columns = {name: column.tobytes() for name, column in streams.columns().items()}
-            ends.append((n_ended, plan.pull.tobytes(), columns))
+            ends.append((n_ended, pull.tobytes(), columns))
         assert ends[0] == ends[1]

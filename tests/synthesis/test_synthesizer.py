@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from contexts import context_of
 from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
 from retrasyn.randomness.words import address
@@ -13,7 +14,7 @@ from retrasyn.space import Box, Grid, StateSpace
 from retrasyn.synthesis import kernels
 from retrasyn.synthesis.lifecycle import EnterQuit, Immortal, LifecycleMemory
 from retrasyn.synthesis.streams import Streams
-from retrasyn.synthesis.synthesizer import Synthesizer
+from retrasyn.synthesis.synthesizer import Shard, Synthesizer
 from retrasyn.synthesis.threads import MIN_SLICE
 from support.contexts import context_of
 from support.shards import dealt
@@ -39,7 +40,7 @@ def advance(sizes, *, seed=0, model_seed=0, n_threads=1, n_shards=1, reading=SAF
             context_of(model, memory, grid=grid, reading=reading, length_scale=5.0, size=size)
         )
         before = {int(i): int(c) for i, c in zip(*streams.living()[:2], strict=True)}
-        born, ended = synthesizer.step(streams, model, plan, t)
+        born, ended, _ = synthesizer.step(streams, plan, t)
         yield streams, before, born, ended
 
 
@@ -91,12 +92,12 @@ def test_draws_do_not_depend_on_who_else_is_there():
         context_of(model, LifecycleMemory(), grid=GRID, reading=SAFE, length_scale=5.0, size=100)
     )
     streams = dealt(GRID)
-    synthesizer.step(streams, model, plan, 0)
+    synthesizer.step(streams, plan, 0)
     half = dealt(GRID)
     half.take({name: column[:100:2] for name, column in streams.columns().items()}, 100)
-    synthesizer.decide(streams, model, plan, 1)
-    synthesizer.decide(half, model, plan, 1)
-    (whole,), (part,) = streams.engine.workers, half.engine.workers
+    for some in (streams, half):
+        plan.decide(some.shards, synthesizer.inputs(some, 1))
+    (whole,), (part,) = streams.shards.engine.workers, half.shards.engine.workers
     assert whole._kept[::2].tolist() == part._kept.tolist()
 
 
@@ -108,11 +109,12 @@ def test_a_surplus_ends_exactly_the_smallest_keys(n_surplus, n_shards):
         context_of(model, LifecycleMemory(), grid=GRID, reading=SAFE, length_scale=5.0, size=2000)
     )
     synthesizer, streams = Synthesizer(GRID, 9), dealt(GRID, n_shards=n_shards)
-    synthesizer.step(streams, model, plan, 0)
+    synthesizer.step(streams, plan, 0)
     ids, cells, _ = (part.copy() for part in streams.living())
-    streams.engine.each("quit_nobody")
-    synthesizer.end_surplus(streams, plan, 1, n_alive=2000, n_surplus=n_surplus)
-    streams.engine.each("settle")
+    streams.shards.each(Shard.quit_nobody)
+    step = synthesizer.inputs(streams, 1)
+    plan.end_surplus(streams.shards, step, n_alive=2000, n_surplus=n_surplus)
+    streams.shards.each(Shard.settle)
     ended = set(ids.tolist()) - set(streams.living()[0].tolist())
     everybody = np.zeros(GRID.n_cells, np.uint64)
     _, _, places, keys = kernels.keys_above(
@@ -137,7 +139,7 @@ def test_an_empty_model_lets_everybody_stay_and_enter_anywhere():
             context_of(model, memory, grid=GRID, reading=SAFE, length_scale=None, size=4000)
         )
         before = streams.living()[1].copy()
-        synthesizer.step(streams, model, plan, t)
+        synthesizer.step(streams, plan, t)
         if t:
             assert streams.living()[1].tolist() == before.tolist()
     assert np.bincount(streams.living()[1], minlength=16).min() > 150
@@ -163,7 +165,7 @@ def test_a_cell_everybody_quits_from_is_left_at_once():
         plan = EnterQuit().plan(
             context_of(model, memory, grid=GRID, reading=SAFE, length_scale=5.0, size=50)
         )
-        born, ended = synthesizer.step(streams, model, plan, t)
+        born, ended, _ = synthesizer.step(streams, plan, t)
     assert (born, ended) == (50, 50)
 
 
@@ -175,7 +177,7 @@ def test_immortal_streams_begin_once_and_never_end():
         plan = Immortal().plan(
             context_of(model, memory, grid=GRID, reading=SAFE, length_scale=None, size=size)
         )
-        synthesizer.step(streams, model, plan, t)
+        synthesizer.step(streams, plan, t)
         numbers.append(streams.n)
     assert numbers == [0, 30, 30, 30]
 
@@ -191,7 +193,7 @@ def moved_from(cell, released, lifecycle, n=9000):
     plan = lifecycle.plan(
         context_of(model, memory, grid=GRID, reading=SAFE, length_scale=None, size=n)
     )
-    synthesizer.step(streams, model, plan, 1)
+    synthesizer.step(streams, plan, 1)
     return np.bincount(streams.living()[1], minlength=GRID.n_cells)
 
 

@@ -1,15 +1,15 @@
-"""What an engine is: it holds workers, each with a part of something, and asks them by name.
+"""Engines hold workers, each with a part of something, and ask all of them the same question.
 
-An engine knows nothing of streams or reports. Whoever uses one gives it a function that makes a
-worker, asks all workers the same question and combines what they answer. Workers never talk to
-each other. That is all that has to run on another machine.
+An engine knows nothing of streams or reports. Its user gives it a function that makes a worker,
+asks questions through `Workers` and combines the answers. Workers never talk to each other, so a
+worker is all that has to run on another machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar, TypeVarTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,21 +21,21 @@ class Worker(Protocol):
     """Holds a part; its other methods are what it can be asked.
 
     What a worker holds may depend on nothing but the questions it was asked, in their order.
-    Arguments and answers are numpy arrays, numbers, texts and tuples of them; arguments are not
-    to be changed.
+    Arguments and answers are numpy arrays, numbers, texts and tuples of them; a worker must not
+    change its arguments.
     """
 
     @property
     def whole(self) -> bool:
-        """Whether `to_arrays` tells all: nothing is half done."""
+        """Whether `to_arrays` is complete: no question has left work half done."""
         ...  # pragma: no cover - a protocol has no body
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all that is held as plain arrays."""
+        """Return everything the worker holds as plain arrays."""
         ...  # pragma: no cover - a protocol has no body
 
     def load_arrays(self, arrays: Arrays) -> None:
-        """Take over what `to_arrays` gave."""
+        """Replace what the worker holds by what `to_arrays` gave."""
         ...  # pragma: no cover - a protocol has no body
 
 
@@ -44,11 +44,11 @@ Make = Callable[[int, int], Worker]
 
 
 class Engine(Protocol):
-    """Holds n workers and asks them."""
+    """Holds n workers and asks them by the name of a method; `Workers` adds the types."""
 
     @property
     def n_workers(self) -> int:
-        """How many there are."""
+        """How many workers there are."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
@@ -57,7 +57,7 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def open(self, make: Make) -> None:
-        """Make all workers; those there were before are gone."""
+        """Make all workers, replacing any there were."""
         ...  # pragma: no cover - a protocol has no body
 
     def each(self, question: str, *arguments: Any) -> list[Any]:
@@ -65,16 +65,59 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def spread(self, question: str, arguments: list[tuple[Any, ...]]) -> list[Any]:
-        """Ask with other arguments: the first goes to the first worker, and around again."""
+        """Ask once per row of arguments, going round the workers; return the answers in order."""
         ...  # pragma: no cover - a protocol has no body
 
     def close(self) -> None:
-        """Let all workers go."""
+        """Drop all workers."""
         ...  # pragma: no cover - a protocol has no body
 
 
+_Worker_co = TypeVar("_Worker_co", bound=Worker, covariant=True)
+_Opened = TypeVar("_Opened", bound=Worker)
+_Answer = TypeVar("_Answer")
+_Arguments = TypeVarTuple("_Arguments")
+
+
+@dataclass(frozen=True, slots=True)
+class Workers(Generic[_Worker_co]):
+    """The workers of an engine, asked by their own methods, so that every call is type-checked.
+
+    >>> class Adder:
+    ...     whole, total = True, 0
+    ...     def add(self, number: int) -> int:
+    ...         self.total += number
+    ...         return self.total
+    >>> adders = Workers.open(LocalEngine(2), lambda index, n_workers: Adder())
+    >>> adders.each(Adder.add, 3), adders.spread(Adder.add, [(1,), (2,), (3,)])
+    ([3, 3], [4, 5, 7])
+    """
+
+    engine: Engine
+
+    @classmethod
+    def open(cls, engine: Engine, make: Callable[[int, int], _Opened]) -> Workers[_Opened]:
+        """Make all workers of an engine, replacing any there were."""
+        engine.open(make)
+        return Workers(engine)
+
+    def each(
+        self, question: Callable[[_Worker_co, *_Arguments], _Answer], *arguments: *_Arguments
+    ) -> list[_Answer]:
+        """Ask every worker the same, and return the answers in the order of the workers."""
+        return self.engine.each(question.__name__, *arguments)
+
+    def spread(
+        self,
+        question: Callable[[_Worker_co, *_Arguments], _Answer],
+        arguments: list[tuple[*_Arguments]],
+    ) -> list[_Answer]:
+        """Ask once per row of arguments, going round the workers; return the answers in order."""
+        return self.engine.spread(question.__name__, arguments)
+
+
 def total(parts: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
-    """Add whole numbers of all workers up; it does not matter in which order.
+    """Add up the whole numbers of all workers; their order does not matter.
 
     >>> total([np.array([1, 2]), np.array([3, 4])]).tolist()
     [4, 6]
@@ -84,7 +127,7 @@ def total(parts: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
 
 @dataclass(slots=True)
 class LocalEngine:
-    """Asks workers one after the other. One is the usual number: it uses threads itself.
+    """Asks workers of this process one after the other. One is usual: it has threads of its own.
 
     >>> LocalEngine(3).n_workers
     3
@@ -103,10 +146,10 @@ class LocalEngine:
         return [getattr(worker, question)(*arguments) for worker in self.workers]
 
     def spread(self, question: str, arguments: list[tuple[Any, ...]]) -> list[Any]:
-        """Ask with other arguments: the first goes to the first worker, and around again."""
+        """Ask once per row of arguments, going round the workers."""
         n = self.n_workers
         return [getattr(self.workers[k % n], question)(*each) for k, each in enumerate(arguments)]
 
     def close(self) -> None:
-        """Let all workers go."""
+        """Drop all workers."""
         self.workers = []

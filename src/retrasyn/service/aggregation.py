@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from retrasyn.engines.base import Engine, total
+from retrasyn.engines.base import Workers, total
 from retrasyn.messages import Aggregate
 from retrasyn.oracles.binary import BinaryResponse
 from retrasyn.oracles.choice import named_oracle
@@ -101,24 +101,24 @@ class Sums:
 
 
 def add_up(
-    engine: Engine | None,
+    workers: Workers[Sums] | None,
     packed: npt.NDArray[np.uint8],
     *,
     t: int,
     code: int,
     oracle: tuple[str, int, int],
 ) -> Aggregate:
-    """Return the sum of reports: added up here, or by the workers of an engine."""
+    """Return the sum of reports: added up here, or by workers."""
     name, epsilon, n_answers = oracle
-    if engine is None:
+    if workers is None:
         return oracle_named(name, epsilon, n_answers).aggregate(packed, n_states=n_answers)
     firsts = range(0, len(packed), BATCH)
     batches = [
         (t, code, batch, oracle, packed[first : first + BATCH])
         for batch, first in enumerate(firsts)
     ]
-    engine.spread("add", batches)
-    counts = total(engine.each("sum_of", t, code, n_answers))
+    workers.spread(Sums.add, batches)
+    counts = total(workers.each(Sums.sum_of, t, code, n_answers))
     return Aggregate(counts=counts[:-1], n=int(counts[-1]))
 
 
@@ -127,7 +127,7 @@ class Engines:
     """One for the synthetic streams and one for the sums of reports; None: this process."""
 
     streams: Engine | None = None
-    sums: Engine | None = None
+    sums: Workers[Sums] | None = None
 
     @classmethod
     def open(cls, settings: ServerSettings) -> Engines:
@@ -141,14 +141,14 @@ class Engines:
             RayEngine.start(address=settings.address, n_workers=settings.shards, folder=folder)
             for _ in range(2)
         )
-        sums.open(Sums.open)
-        return cls(streams, sums)
+        return cls(streams, Workers.open(sums, Sums.open))
 
     def close(self) -> None:
-        """Let all workers go."""
-        for engine in (self.streams, self.sums):
-            if engine is not None:
-                engine.close()
+        """Drop all workers."""
+        if self.streams is not None:
+            self.streams.close()
+        if self.sums is not None:
+            self.sums.engine.close()
 
 
 HERE = Engines()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from retrasyn.engines.base import Engine
+from retrasyn.engines.base import Workers
 from retrasyn.errors import CheckpointError
 from retrasyn.messages import Manifest, Question, Release
 from retrasyn.poisoning import inspect
@@ -18,7 +18,7 @@ from retrasyn.privacy.ledger import Ledger
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.service.admission.gate import Admission
 from retrasyn.service.admission.open_rounds import AcceptedReports
-from retrasyn.service.aggregation import BINARY, add_up
+from retrasyn.service.aggregation import BINARY, Sums, add_up
 from retrasyn.service.calendar import Calendar
 from retrasyn.service.campaign import Campaign
 from retrasyn.service.campaign_state import CampaignState, Snapshots
@@ -83,22 +83,22 @@ def _rested(
 
 
 def _add_up(
-    reports: Reports, manifest: Manifest, row: RoundRow, engine: Engine | None
+    reports: Reports, manifest: Manifest, row: RoundRow, workers: Workers[Sums] | None
 ) -> dict[Question, Answers]:
     """Add the reports on each question up."""
     answers: dict[Question, Answers] = {}
     for question, (bits, keys) in reports.items():
         name = BINARY if question.binary else manifest.oracle
         total = add_up(
-            engine,
+            workers,
             bits,
             t=row.t,
             code=question_code(question, manifest.ages),
             oracle=(name, row.epsilon, n_answers(question, manifest)),
         )
         answers[question] = Answers(aggregate=total, keys=keys)
-    if engine is not None:
-        engine.each("forget", row.t)
+    if workers is not None:
+        workers.each(Sums.forget, row.t)
     return answers
 
 

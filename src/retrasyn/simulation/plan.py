@@ -39,7 +39,7 @@ from retrasyn.simulation.population import Identities
 from retrasyn.simulation.report_sources import Counts, Reports
 from retrasyn.simulation.simulation import AccountedRun, Simulation
 from retrasyn.space import Grid
-from retrasyn.synthesis.shard_base import MakeSink
+from retrasyn.synthesis.shard import MakeSink
 
 
 @dataclass(frozen=True, slots=True)

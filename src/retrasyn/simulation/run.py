@@ -28,7 +28,7 @@ from retrasyn.sinks.collected import Collected
 from retrasyn.sinks.parts import PartSink, Scattered
 from retrasyn.space import Box, Grid
 from retrasyn.space.grid import format_box
-from retrasyn.synthesis.shard_base import MakeSink
+from retrasyn.synthesis.shard import MakeSink
 
 if TYPE_CHECKING:
     import os

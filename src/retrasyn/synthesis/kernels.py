@@ -84,6 +84,12 @@ def _choose(slot: np.uint64, word: np.uint64) -> np.uint16:
 
 
 @njit(inline="always")
+def _next_cell(word: np.uint64, cell: np.uint16, slots: npt.NDArray[np.uint64]) -> np.uint16:
+    """Draw a move from the alias row of a cell; the word's low bits choose the slot."""
+    return _choose(slots[(np.uint64(cell) << _SHIFT_4) | (word & _SLOT_MASK)], word)
+
+
+@njit(inline="always")
 def _fate(
     word: np.uint64,
     cell: np.uint16,
@@ -93,8 +99,8 @@ def _fate(
 ) -> np.uint16:
     """Return where a stream goes, or ENDED."""
     u = np.float64((word >> _SHIFT_4) & _LOW_28)  # a uniform, times 2^28
-    slot = slots[(np.uint64(cell) << _SHIFT_4) | (word & _SLOT_MASK)]
-    return _choose(slot, word) if u >= weight * (_TWO_28 - against_moves * u) else ENDED
+    moved = _next_cell(word, cell, slots)
+    return moved if u >= weight * (_TWO_28 - against_moves * u) else ENDED
 
 
 @njit(nogil=True, cache=True)
@@ -288,9 +294,6 @@ def draw_points(
 
 
 _DIRECTIONS = 9
-_STEP_MASK = np.uint64(15)
-_SHIFT_4, _SHIFT_11, _SHIFT_16 = np.uint64(4), np.uint64(11), np.uint64(16)
-_SHIFT_32 = np.uint64(32)
 ANGLES = 4096  # directions a step can take
 _ANGLE_MASK = np.uint64(ANGLES - 1)
 UNITS = 2.0**32  # of a probability: 200 million streams stay below 2^63, at up to 10 each
@@ -434,12 +437,6 @@ def steer(
     return bent
 
 
-@njit(inline="always")
-def _choose_step(slot: np.uint64, word: np.uint64) -> np.uint16:
-    below = (word >> _SHIFT_32) < (slot >> _SHIFT_32)
-    return np.uint16((slot if below else slot >> _SHIFT_16) & _LOW_16)
-
-
 @njit(nogil=True, cache=True)
 def move_streams(
     ids: npt.NDArray[np.int64],
@@ -452,9 +449,7 @@ def move_streams(
     slots = table.reshape(-1)
     for i in range(ids.size):
         word = word_at(key, np.uint64(ids[i]))
-        moved[i] = _choose_step(
-            slots[(np.uint64(cells[i]) << _SHIFT_4) | (word & _STEP_MASK)], word
-        )
+        moved[i] = _next_cell(word, cells[i], slots)
 
 
 @njit(inline="always")

@@ -10,22 +10,10 @@ import numpy.typing as npt
 from retrasyn.interpretation import Interpretation
 from retrasyn.mobility.model import MobilityModel
 from retrasyn.space import Grid
+from retrasyn.synthesis.paper_steps import CompetingPlan
+from retrasyn.synthesis.steered_steps import AGE_EDGES, OrderedPlan
 
 _ALWAYS = np.float64(np.inf)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompetingPlan:
-    """What the synthesiser is to do with the population at one timestamp."""
-
-    quit_odds: npt.NDArray[np.float64]  # [n_cells], hazard / (1 - hazard), or the hazard
-    against_moves: bool  # whether quitting competes with the moves, or is drawn by itself
-    length_scale: float  # lambda
-    target: int | None  # how many streams live afterwards; None leaves the number alone
-    enter: npt.NDArray[np.float64]  # [n_cells], where the newborn begin
-    surplus_weights: npt.NDArray[np.float64]  # [n_cells], positive
-    surplus_by_newest: bool
-    wanders: bool = False  # out of a cell nobody was seen to leave: to any neighbour, or stays
 
 
 @dataclass(slots=True)
@@ -40,9 +28,7 @@ class LifecycleMemory:
 
     def last_pull(self, grid: Grid) -> npt.NDArray[np.float64]:
         """Return how much each cell attracted at the last timestamp, all alike at first."""
-        if self.pull is None:
-            self.pull = np.ones(grid.n_cells)
-        return self.pull
+        return np.ones(grid.n_cells) if self.pull is None else self.pull
 
     @property
     def released_length(self) -> float:
@@ -67,27 +53,6 @@ class LifecycleMemory:
         self.started = bool(arrays["started"][0])
         self.pull = arrays["pull"].copy() if arrays["pull"].size else None
         self.enter = arrays["enter"] if arrays["enter"].size else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrderedPlan:
-    """What to do in order: quits, a surplus, moves, births.
-
-    A stream of age a in cell c quits with probability by_age[a] x by_cell[c], scaled so that the
-    sum stays that of by_age alone where `keeps_sum`, and so that at least `at_least` are expected
-    to quit.
-    """
-
-    by_age: npt.NDArray[np.float64]  # from age 1 on; the last for all older
-    by_cell: npt.NDArray[np.float64]  # [n_cells]
-    keeps_sum: bool
-    at_least: int
-    cap: float
-    ends: npt.NDArray[np.int64] | None  # how many end by age bucket; None: as drawn
-    target: int
-    enter: npt.NDArray[np.float64]  # [n_cells], where the newborn begin
-    mass: npt.NDArray[np.float64] | None  # [n_cells, 9], of all moves, sums to 1; None: unknown
-    pull: npt.NDArray[np.float64]  # [n_cells], how much each cell attracted last; steering moves it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +103,7 @@ class EnterQuit:
             where=stay > 0,
         )
         return CompetingPlan(
+            move=model.move,
             quit_odds=odds if against_moves else model.quit_hazard,
             against_moves=against_moves,
             length_scale=context.length_scale,
@@ -161,6 +127,7 @@ class Immortal:
         begins = not memory.started and context.size > 0
         memory.started = memory.started or begins
         return CompetingPlan(
+            move=context.model.move,
             quit_odds=np.zeros(n_cells),
             against_moves=True,
             length_scale=1000.0,
@@ -172,10 +139,6 @@ class Immortal:
         )
 
 
-_YOUNG = [1, 2, 3, 4, 6, 8, 11, 15, 20, 26, 33, 41]
-_OLD = [50, 60, 72, 86, 103, 125, 150, 180, 215, 260, 320, 400]
-AGE_EDGES = np.array(_YOUNG + _OLD)
-"""Ages at which a bucket begins; the last is open."""
 _LONGEST = 1000
 _SMOOTHING = 0.002
 _TILTS = (0.1, 10.0)

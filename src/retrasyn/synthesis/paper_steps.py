@@ -1,23 +1,33 @@
-"""What streams do where quitting competes with the moves: the paper's plan (Sec. III-D, Eq. 8)."""
+"""The paper's steps: quits that compete with the moves, then the size (Sec. III-D, Eq. 8).
+
+First what one shard does for its streams, then the plan of a timestamp and how all shards carry
+it out together.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from retrasyn.engines.base import total
 from retrasyn.synthesis import kernels
-from retrasyn.synthesis.shard_base import ShardBase
+from retrasyn.synthesis.shard import ShardBase
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from retrasyn.engines.base import Workers
+    from retrasyn.space import Grid
+    from retrasyn.synthesis.shard import StepInputs
 
 Weighing = Literal["newest", "last"]
-"""By which cell a surplus is weighed: where a stream goes, or where it was."""
+"""Which cell decides the weight of a stream in a surplus: where it goes, or where it was."""
+_BRACKET = 5.0  # standard deviations to either side of the first guess of the surplus threshold
 
 
-class CompetingSteps(ShardBase):
+class CompetingShard(ShardBase):
     """Draws moves or ends, and ends a surplus by the weights of cells."""
 
     __slots__ = ()
@@ -53,7 +63,7 @@ class CompetingSteps(ShardBase):
         return sum(alive)
 
     def sample_alive(self, weighing: Weighing) -> tuple[npt.NDArray[np.int64], int]:
-        """Guess how many live on per cell from some of them, and tell of how many: [n_cells]."""
+        """Estimate from a sample how many live on per cell, [n_cells]; return its size, too."""
         stride = max(1, self.streams.n >> 16)
         counts = kernels.count_alive(self._weighed(weighing), self._kept, self.grid.n_cells, stride)
         return counts * stride, int(counts.sum())
@@ -67,9 +77,10 @@ class CompetingSteps(ShardBase):
         room: int,
         weighing: Weighing,
     ) -> tuple[int, int, npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        """Look for the smallest keys; return how many passed, how many surely, and the others.
+        """Look for the smallest keys.
 
-        Of the others, which lie between the floors, key and id are told.
+        Returns how many streams pass the lower floors, how many of them also the higher ones, and
+        the keys and ids of those in between.
         """
         ids, _, _ = self.streams.living()
         n_found, n_sure, self._places, self._keys = kernels.keys_above(
@@ -86,16 +97,107 @@ class CompetingSteps(ShardBase):
         return n_found, n_sure, self._keys[between], ids[self._places[between]]
 
     def end_surplus(self, last_key: float, last_id: int) -> None:
-        """End those found up to the last one, by (key, id)."""
+        """End the streams found up to the last one, by (key, id)."""
         ids = self.streams.ids[self._places]
         ended = (self._keys < last_key) | ((self._keys == last_key) & (ids <= last_id))
         self._kept[self._places[ended]] = kernels.ENDED
 
     def settle(self) -> None:
-        """Let the ended go and everybody else be where they moved."""
+        """Drop the ended streams and put all others where they moved."""
         ids, cells, entered = self.streams.living()
         self.streams.n = kernels.compact(ids, cells, entered, self._kept)
 
     def _weighed(self, weighing: Weighing) -> npt.NDArray[np.uint16]:
         """Return the cell that weighs each stream."""
         return self._kept if weighing == "newest" else self.streams.cells[: self.streams.n]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompetingPlan:
+    """Each stream moves or quits, then streams end or begin until the size is right."""
+
+    move: npt.NDArray[np.float64]  # [n_cells, 9], rows sum to 1, or to 0 where nothing is known
+    quit_odds: npt.NDArray[np.float64]  # [n_cells], hazard / (1 - hazard), or the hazard
+    against_moves: bool  # whether quitting competes with the moves, or is drawn by itself
+    length_scale: float  # lambda
+    target: int | None  # how many streams live afterwards; None leaves the number alone
+    enter: npt.NDArray[np.float64]  # [n_cells], where the newborn begin
+    surplus_weights: npt.NDArray[np.float64]  # [n_cells], positive
+    surplus_by_newest: bool
+    wanders: bool = False  # out of a cell nobody was seen to leave: to any neighbour, or stays
+
+    def advance(self, shards: Workers[CompetingShard], step: StepInputs) -> tuple[int, None]:
+        """Move or end every stream; return how many live on. Nothing is to be remembered."""
+        n_alive = self.decide(shards, step)
+        if self.target is not None and n_alive > self.target:
+            self.end_surplus(shards, step, n_alive=n_alive, n_surplus=n_alive - self.target)
+            n_alive = self.target
+        shards.each(CompetingShard.settle)
+        return n_alive, None
+
+    def decide(self, shards: Workers[CompetingShard], step: StepInputs) -> int:
+        """Draw the next cell of every stream, or its end (Eq. 8); return how many live on."""
+        grid = step.grid
+        alive = shards.each(
+            CompetingShard.decide,
+            step.t,
+            step.key("move"),
+            kernels.build_alias(
+                _wandering(self.move, grid) if self.wanders else self.move,
+                grid.neighbour_table,
+                np.arange(grid.n_cells, dtype=np.int32),
+                kernels.MOVE_SLOTS,
+            ),
+            self.quit_odds,
+            1.0 / self.length_scale,
+            1.0 if self.against_moves else np.inf,
+            1.0 if self.against_moves else 0.0,
+        )
+        return sum(alive)
+
+    def end_surplus(
+        self, shards: Workers[CompetingShard], step: StepInputs, *, n_alive: int, n_surplus: int
+    ) -> None:
+        """Mark the n_surplus living streams with the smallest keys -ln(U) / weight as ended.
+
+        That is drawing without replacement by weight. Two floors found from the cell counts
+        bracket the n_surplus-th key; only the few streams between them are ranked. Should the
+        bracket miss, it is widened: the outcome never depends on the guess.
+        """
+        weights, key = self.surplus_weights, step.key("surplus")
+        weighing: Weighing = "newest" if self.surplus_by_newest else "last"
+        samples = shards.each(CompetingShard.sample_alive, weighing)
+        counts = total([counts for counts, _ in samples])
+        n_sampled = max(sum(n for _, n in samples), 1)
+        margin = _BRACKET * (n_surplus**0.5 + n_surplus / n_sampled**0.5 + 1)
+        while True:
+            low, high = (n_surplus - margin) / n_alive, (n_surplus + margin) / n_alive
+            room = int(min(n_alive, n_surplus + 3 * margin))
+            found = shards.each(
+                CompetingShard.find_surplus,
+                key,
+                weights,
+                kernels.find_floors(counts, weights, high),
+                kernels.find_floors(counts, weights, low),
+                room,
+                weighing,
+            )
+            n_found, n_sure = sum(row[0] for row in found), sum(row[1] for row in found)
+            if n_sure <= n_surplus <= n_found and all(row[0] <= room for row in found):
+                break
+            margin *= 4
+        keys = np.concatenate([row[2] for row in found])
+        ids = np.concatenate([row[3] for row in found])
+        n_between = n_surplus - n_sure
+        last_key, last_id = -1.0, np.iinfo(np.int64).max  # those sure of it, and nobody else
+        if n_between:
+            last = np.lexsort((ids, keys))[n_between - 1]
+            last_key, last_id = keys[last], ids[last]
+        shards.each(CompetingShard.end_surplus, float(last_key), int(last_id))
+
+
+def _wandering(move: npt.NDArray[np.float64], grid: Grid) -> npt.NDArray[np.float64]:
+    """Make all neighbours equally likely where no move is known: [n_cells, 9]."""
+    unknown = move.sum(axis=1, keepdims=True) == 0
+    exists = (grid.neighbour_table >= 0).astype(np.float64)
+    return np.where(unknown, exists / exists.sum(axis=1, keepdims=True), move)

@@ -1,4 +1,4 @@
-"""The n smallest of many keys, each of which is known to one shard only."""
+"""Ending the streams with the smallest keys, each of which is known to one shard only."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from retrasyn.engines.base import total
-from retrasyn.synthesis.kernels import BIN_BITS
+from retrasyn.synthesis import kernels
+from retrasyn.synthesis.shard import ShardBase
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from retrasyn.engines.base import Engine
+    from retrasyn.engines.base import Workers
 
 
 FEW = 1 << 15
@@ -22,8 +23,45 @@ _NOTHING = np.uint64((1 << 64) - 1)  # begins an interval without words
 _EVERYBODY = np.iinfo(np.int64).max
 
 
+class RankedShard(ShardBase):
+    """Streams in groups, each stream with a key. Keys are not negative: their bits sort alike."""
+
+    __slots__ = ()
+
+    def count_ranked(self, low: npt.NDArray[np.uint64], width: int) -> npt.NDArray[np.int64]:
+        """Count the living by group and by bin of their group's interval of keys."""
+        words, groups, kept = self._keys.view(np.uint64), self._groups, self._kept
+        counts = self._over_slices(
+            lambda part: kernels.count_words(words[part], groups[part], kept[part], low, width)
+        )
+        return total(counts)
+
+    def list_ranked(
+        self, low: npt.NDArray[np.uint64], width: int
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+        """Return group, key and id of the living in their group's interval of keys."""
+        words = self._keys.view(np.uint64)
+        places = kernels.list_words(words, self._groups, self._kept, low, width)
+        return self._groups[places], words[places], self.streams.ids[places]
+
+    def end_ranked(
+        self, last_words: npt.NDArray[np.uint64], last_ids: npt.NDArray[np.int64]
+    ) -> None:
+        """End the living up to their group's last one, by (key, id)."""
+        ids, _, _ = self.streams.living()
+        words = self._keys.view(np.uint64)
+        kernels.end_up_to(words, self._groups, self._kept, ids, last_words, last_ids)
+
+
+def end_smallest(
+    shards: Workers[RankedShard], wanted: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
+) -> None:
+    """End the streams of each group with the smallest keys; see `choose_smallest`."""
+    shards.each(RankedShard.end_ranked, *choose_smallest(shards, wanted, sizes))
+
+
 def choose_smallest(
-    engine: Engine, wanted: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
+    shards: Workers[RankedShard], wanted: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
     """Return per group the word and the id of the last one wanted: [n_groups] each.
 
@@ -38,8 +76,8 @@ def choose_smallest(
     left = wanted.copy()  # of those within the interval
     width, n_candidates = _WIDTH, int(sizes[searched].sum())
     while n_candidates > FEW and width > 0:
-        counts = total(engine.each("count_ranked", low, width))  # [n_groups, n_bins]
-        width = max(width - BIN_BITS, 0)
+        counts = total(shards.each(RankedShard.count_ranked, low, width))  # [n_groups, n_bins]
+        width = max(width - kernels.BIN_BITS, 0)
         below = np.cumsum(counts, axis=1)
         place = (below < left[:, None]).sum(axis=1)  # the bin of the last one wanted
         n_candidates = 0
@@ -50,7 +88,7 @@ def choose_smallest(
             n_candidates += int(counts[group, found])
     listed = [
         np.concatenate(column)
-        for column in zip(*engine.each("list_ranked", low, width), strict=True)
+        for column in zip(*shards.each(RankedShard.list_ranked, low, width), strict=True)
     ]
     groups, found_words, found_ids = listed
     order = np.lexsort((found_ids, found_words, groups))

@@ -1,38 +1,184 @@
-"""Some of the synthetic streams, and what they do at one timestamp when they are told to.
+"""A shard holds some of the synthetic streams and answers small questions about them.
 
-A shard answers small questions: how many of its streams live on, which keys lie in an interval,
-how many stand in each cell. What it answers can be added up or merged, so whoever asks all shards
-knows the same however the streams are dealt to them. Streams are dealt by their id; every draw is
-addressed by (key of the timestamp and purpose, id).
+How many of its streams live on, which keys lie in an interval, how many stand in each cell: such
+answers can be added up or merged, so the result does not depend on how streams are dealt to
+shards. Streams are dealt by their id; every draw is addressed by (seed, t, purpose, id).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from retrasyn.synthesis.paper_steps import CompetingSteps
-from retrasyn.synthesis.steered_plan import OrderedWalk
+import numpy as np
+
+from retrasyn.arrays import grown
+from retrasyn.engines.base import total
+from retrasyn.randomness.words import address
+from retrasyn.synthesis import kernels
+from retrasyn.synthesis.streams import Columns, Streams, part_of
+from retrasyn.synthesis.threads import over_slices
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from retrasyn.arrays import Arrays
     from retrasyn.space import Grid
-    from retrasyn.synthesis.shard_base import MakeSink
+
+_Part = TypeVar("_Part")
 
 
-class Shard(CompetingSteps, OrderedWalk):
-    """Streams that can follow any plan."""
+class PointSink(Protocol):
+    """Stores the points that one shard releases."""
 
-    __slots__ = ()
+    def write(self, t: int, points: Columns) -> None:
+        """Store the points of one timestamp: ids, cells, x, y."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def flush(self) -> None:
+        """Write whatever is still held back."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is held back."""
+        ...  # pragma: no cover - a protocol has no body
 
 
-def make_shard(
-    index: int,
-    n_shards: int,
-    *,
-    grid: Grid,
-    continuous: bool = False,
-    n_threads: int | None = None,
-    make_sink: MakeSink | None = None,
-) -> Shard:
-    """Return an empty shard."""
-    sink = None if make_sink is None else make_sink(index, n_shards)
-    return Shard(index, n_shards, grid, continuous, n_threads, sink)
+MakeSink = Callable[[int, int], PointSink]
+"""Makes the sink of shard i of n."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepInputs:
+    """One timestamp to be carried out, and what all its draws are addressed by."""
+
+    grid: Grid
+    seed: int
+    t: int
+    n_streams: int  # before this timestamp
+    steers: bool = False
+
+    def key(self, purpose: str) -> int:
+        """Return the key of all draws that serve one purpose."""
+        return address(self.seed, self.t, purpose)
+
+
+@dataclass(slots=True)
+class ShardBase:
+    """Part number `index` of `n_shards`: it holds the streams whose id leaves that remainder."""
+
+    index: int
+    n_shards: int
+    grid: Grid
+    continuous: bool = False
+    n_threads: int | None = None
+    sink: PointSink | None = None
+    streams: Streams = field(default_factory=Streams)
+    _midway: bool = False  # within a timestamp
+    _marks: npt.NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
+    _kept: npt.NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
+    _places: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    _keys: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    _groups: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+
+    def give_birth(
+        self,
+        t: int,
+        keys: tuple[int, int],
+        first_id: int,
+        n_born: int,
+        table: npt.NDArray[np.uint64],
+    ) -> None:
+        """Begin this shard's part of n_born new streams; keys are for the cells and the points."""
+        streams, first = self.streams, self.streams.n
+        own = first_id + (self.index - first_id) % self.n_shards
+        ids = np.arange(own, first_id + n_born, self.n_shards)
+        streams.reserve(first + ids.size)
+        streams.n = first + ids.size
+        part = slice(first, streams.n)
+        streams.ids[part] = ids
+        streams.entered[part] = t
+        kernels.draw_births(ids, streams.cells[part], np.uint64(keys[0]), table)
+        if self.continuous:
+            streams.follow_points()
+            kernels.place_newborn(
+                ids,
+                streams.cells[part],
+                np.uint64(keys[1]),
+                self.grid.side,
+                streams.x[part],
+                streams.y[part],
+            )
+
+    def count_cells(self) -> npt.NDArray[np.int64]:
+        """Return how many streams there are per cell: [n_cells]."""
+        _, cells, _ = self.streams.living()
+        counts = self._over_slices(lambda part: kernels.count_cells(cells[part], self.grid.n_cells))
+        return total(counts)
+
+    def release(self, t: int, key: int) -> Columns:
+        """Return ids, cells and points; none if this shard has a sink, which stores them."""
+        ids, cells, _ = self.streams.living()
+        x, y = self.points(key)
+        self._midway = False
+        if self.sink is None:
+            return {"ids": ids.copy(), "cells": cells.copy(), "x": x, "y": y}
+        self.sink.write(t, {"ids": ids, "cells": cells, "x": x, "y": y})
+        return {"ids": ids[:0], "cells": cells[:0], "x": x[:0], "y": y[:0]}
+
+    def flush(self) -> None:
+        """Have the sink, if there is one, write what it holds back."""
+        if self.sink is not None:
+            self.sink.flush()
+
+    def take(self, columns: Columns) -> None:
+        """Replace the streams held by this shard's part of all these."""
+        self.streams = Streams.of(part_of(columns, self.index, self.n_shards))
+
+    @property
+    def whole(self) -> bool:
+        """Whether the streams are all there is to save."""
+        return not self._midway and (self.sink is None or self.sink.empty)
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all streams as plain arrays."""
+        return self.streams.columns()
+
+    def load_arrays(self, arrays: Arrays) -> None:
+        """Replace the streams held by those in plain arrays."""
+        self.streams = Streams.of({name: array.copy() for name, array in arrays.items()})
+
+    def points(self, key: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return where every stream is: where its path led, or drawn uniformly in its cell."""
+        grid, n = self.grid, self.streams.n
+        if self.continuous:
+            return (
+                grid.box.x0 + self.streams.x[:n] * grid.cell_width,
+                grid.box.y0 + self.streams.y[:n] * grid.cell_height,
+            )
+        ids, cells, _ = self.streams.living()
+        x, y = np.empty(n), np.empty(n)
+        self._over_slices(
+            lambda part: kernels.draw_points(
+                ids[part],
+                cells[part],
+                np.uint64(key),
+                grid.corners,
+                grid.cell_width,
+                grid.cell_height,
+                x[part],
+                y[part],
+            )
+        )
+        return x, y
+
+    def _fresh_marks(self) -> npt.NDArray[np.uint16]:
+        """Return room for the next cell of every stream, or the mark of its end."""
+        self._marks = grown(self._marks, self.streams.n, 0)
+        self._kept, self._midway = self._marks[: self.streams.n], True
+        return self._kept
+
+    def _over_slices(self, work: Callable[[slice], _Part]) -> list[_Part]:
+        return over_slices(work, self.streams.n, self.n_threads)

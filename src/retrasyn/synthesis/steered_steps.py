@@ -1,125 +1,231 @@
-"""Streams taken through one timestamp in order: quits, surplus, steered moves."""
+"""Our steps, in order: quits, a surplus by rank, steered moves. Births follow as in the paper.
+
+First what one shard does for its streams, then the plan of a timestamp and how all shards carry
+it out together.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from retrasyn.engines.base import total
-from retrasyn.randomness.words import address
 from retrasyn.synthesis import kernels
-from retrasyn.synthesis import kernels as shared
-from retrasyn.synthesis.lifecycle import OrderedPlan
-from retrasyn.synthesis.ranking import choose_smallest
+from retrasyn.synthesis.ranking import RankedShard, end_smallest
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from retrasyn.engines.base import Engine
-    from retrasyn.space import Grid
-    from retrasyn.synthesis.sharded import ShardedStreams
-    from retrasyn.synthesis.steered_plan import Law
+    from retrasyn.engines.base import Workers
+    from retrasyn.synthesis.shard import StepInputs
 
+    Law = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float, float]
+    """by_age, by_cell, factor and cap: a stream of age a in cell c quits with probability
+    min(cap, factor x by_age[a] x by_cell[c])."""
 
+_YOUNG = [1, 2, 3, 4, 6, 8, 11, 15, 20, 26, 33, 41]
+_OLD = [50, 60, 72, 86, 103, 125, 150, 180, 215, 260, 320, 400]
+AGE_EDGES = np.array(_YOUNG + _OLD)
+"""Ages at which a bucket begins; the last is open."""
 _ROUNDS = 16
 _KEPT_PULL = 0.95  # power of the last pull that the next timestamp begins with
 _MOST = 0.98
 _FLOOR = 1e-12  # lets a stream that would never quit end, last of all
 
 
-@dataclass(frozen=True, slots=True)
-class OrderedSteps:
-    """Moves a population in order. All draws are addressed by (seed, t, purpose, id)."""
+@lru_cache(maxsize=1)
+def angles() -> npt.NDArray[np.float64]:
+    """Return cosine and sine of evenly spread directions: [4096, 2]."""
+    turn = (np.arange(kernels.ANGLES) + 0.5) * (2.0 * np.pi / kernels.ANGLES)
+    return np.stack([np.cos(turn), np.sin(turn)], axis=1)
 
-    grid: Grid
-    seed: int
-    steers: bool
 
-    def advance(self, streams: ShardedStreams, plan: OrderedPlan, t: int) -> int:
-        """Let streams quit, end a surplus and move the rest; return how many are left."""
-        engine = streams.engine
-        if plan.ends is None:
-            self._quit(engine, plan, t, streams.n)
+class OrderedShard(RankedShard):
+    """Draws quits, ranks streams by who ends first, and moves the rest."""
+
+    __slots__ = ()
+
+    def sum_hazards(self, t: int, law: Law) -> tuple[int, int]:
+        """Return the sums of by_age alone and of the probability to quit, in units of 2^-32."""
+        _, cells, entered = self.streams.living()
+        sums = self._over_slices(
+            lambda part: kernels.sum_hazards(cells[part], entered[part], t, *law)
+        )
+        return sum(int(plain) for plain, _ in sums), sum(int(capped) for _, capped in sums)
+
+    def draw_quits(self, t: int, key: int, law: Law) -> int:
+        """Draw who quits; return how many live on."""
+        ids, cells, entered = self.streams.living()
+        kept = self._fresh_marks()
+        alive = self._over_slices(
+            lambda part: kernels.draw_quits(
+                ids[part], cells[part], entered[part], t, np.uint64(key), *law, kept[part]
+            )
+        )
+        return sum(alive)
+
+    def quit_nobody(self) -> None:
+        """Mark every stream as living on."""
+        self._fresh_marks()[:] = self.streams.cells[: self.streams.n]
+
+    def rank(self, t: int, key: int, law: Law, floor: float) -> None:
+        """Give every living stream the key that decides who ends first; all are one group."""
+        ids, _, entered = self.streams.living()
+        kept, keys = self._kept, np.empty(ids.size)
+        self._over_slices(
+            lambda part: kernels.surplus_keys(
+                ids[part], entered[part], kept[part], t, np.uint64(key), *law, floor, keys[part]
+            )
+        )
+        self._keys, self._groups = keys, np.zeros(ids.size, np.uint8)
+
+    def group_by_age(self, t: int) -> npt.NDArray[np.int64]:
+        """Put every stream into the group of its age bucket; return their sizes."""
+        _, _, entered = self.streams.living()
+        places = np.searchsorted(AGE_EDGES, t - entered, side="right") - 1
+        self._groups = places.astype(np.uint8)
+        return np.bincount(places, minlength=AGE_EDGES.size)
+
+    def group_together(self) -> None:
+        """Put every stream into one group."""
+        self._groups = np.zeros(self.streams.n, np.uint8)
+
+    def leave_ended(self) -> npt.NDArray[np.int64]:
+        """Drop the ended streams; return how many are left per cell: [n_cells]."""
+        n, kept = self.streams.n, self._kept
+        if self.continuous and self.streams.x.size:
+            kernels.compact_points(self.streams.x[:n], self.streams.y[:n], kept)
+        self.streams.n = kernels.compact(*self.streams.living(), kept)
+        return self.count_cells()
+
+    def move(
+        self,
+        move_key: int,
+        step_key: int,
+        alias: npt.NDArray[np.uint64],
+        lengths: npt.NDArray[np.float64],
+    ) -> None:
+        """Move every stream and, where paths are continuous, its point."""
+        streams = self.streams
+        ids, cells, _ = streams.living()
+        moved = self._fresh_marks()
+
+        def work(part: slice) -> None:
+            kernels.move_streams(ids[part], cells[part], np.uint64(move_key), alias, moved[part])
+            if self.continuous:
+                kernels.step_points(
+                    ids[part],
+                    cells[part],
+                    moved[part],
+                    np.uint64(step_key),
+                    lengths,
+                    angles(),
+                    self.grid.side,
+                    streams.x[: ids.size][part],
+                    streams.y[: ids.size][part],
+                )
+
+        self._over_slices(work)
+        cells[:] = moved
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderedPlan:
+    """What to do in order: quits, a surplus, moves, births.
+
+    A stream of age a in cell c quits with probability by_age[a] x by_cell[c], scaled so that the
+    sum stays that of by_age alone where `keeps_sum`, and so that at least `at_least` are expected
+    to quit.
+    """
+
+    by_age: npt.NDArray[np.float64]  # from age 1 on; the last for all older
+    by_cell: npt.NDArray[np.float64]  # [n_cells]
+    keeps_sum: bool
+    at_least: int
+    cap: float
+    ends: npt.NDArray[np.int64] | None  # how many end by age bucket; None: as drawn
+    target: int
+    enter: npt.NDArray[np.float64]  # [n_cells], where the newborn begin
+    mass: npt.NDArray[np.float64] | None  # [n_cells, 9], of all moves, sums to 1; None: unknown
+    pull: npt.NDArray[np.float64]  # [n_cells], how much each cell attracted at the last timestamp
+
+    def advance(
+        self, shards: Workers[OrderedShard], step: StepInputs
+    ) -> tuple[int, npt.NDArray[np.float64]]:
+        """Let streams quit, end a surplus, move the rest; return how many are left and the pull."""
+        if self.ends is None:
+            self._quit(shards, step)
         else:
-            self._end_as_seen(engine, plan, plan.ends, t, streams.n)
-        movers = total(engine.each("leave_ended"))  # [n_cells]
-        self._move(engine, plan, movers, t)
-        return int(movers.sum())
+            self._end_as_seen(shards, step, self.ends)
+        movers = total(shards.each(OrderedShard.leave_ended))  # [n_cells]
+        return int(movers.sum()), self._move(shards, step, movers)
 
-    def _key(self, t: int, purpose: str) -> int:
-        return address(self.seed, t, purpose)
-
-    def _quit(self, engine: Engine, plan: OrderedPlan, t: int, n: int) -> None:
-        """Draw who quits, then end what is too many by the same probabilities."""
-        law = self._law(engine, plan, t, n)
-        n_alive = sum(engine.each("draw_quits", t, self._key(t, "quit"), law))
-        n_surplus = n_alive - plan.target
+    def _quit(self, shards: Workers[OrderedShard], step: StepInputs) -> None:
+        """Draw who quits, then end a surplus by the same probabilities."""
+        law = self._law(shards, step)
+        n_alive = sum(shards.each(OrderedShard.draw_quits, step.t, step.key("quit"), law))
+        n_surplus = n_alive - self.target
         if n_surplus > 0:
-            engine.each("rank", t, self._key(t, "surplus"), law, _FLOOR)
-            _end_smallest(engine, np.array([n_surplus]), np.array([n_alive]))
+            shards.each(OrderedShard.rank, step.t, step.key("surplus"), law, _FLOOR)
+            end_smallest(shards, np.array([n_surplus]), np.array([n_alive]))
 
-    def _law(self, engine: Engine, plan: OrderedPlan, t: int, n: int) -> Law:
-        """Return how likely who quits: scaled, so that the sum is kept and enough quit."""
-        factor, cap = 1.0, plan.cap
-        if plan.keeps_sum and n:
-            plain, tilted = _sums(engine, t, (plan.by_age, plan.by_cell, 1.0, np.inf))
+    def _law(self, shards: Workers[OrderedShard], step: StepInputs) -> Law:
+        """Return who quits how likely, scaled so that the sum is kept and enough quit."""
+        factor, cap = 1.0, self.cap
+        if self.keeps_sum and step.n_streams:
+            plain, tilted = _sums(shards, step.t, (self.by_age, self.by_cell, 1.0, np.inf))
             factor = plain / tilted if tilted > 0 else 1.0
-            _, quitting = _sums(engine, t, (plan.by_age, plan.by_cell, factor, cap))
+            _, quitting = _sums(shards, step.t, (self.by_age, self.by_cell, factor, cap))
             expected = quitting / kernels.UNITS
-            if 0 < expected < plan.at_least:
-                more = plan.at_least / expected
+            if 0 < expected < self.at_least:
+                more = self.at_least / expected
                 factor, cap = factor * more, min(_MOST, cap * more)
-        return plan.by_age, plan.by_cell, factor, cap
+        return self.by_age, self.by_cell, factor, cap
 
     def _end_as_seen(
-        self, engine: Engine, plan: OrderedPlan, ends: npt.NDArray[np.int64], t: int, n: int
+        self, shards: Workers[OrderedShard], step: StepInputs, ends: npt.NDArray[np.int64]
     ) -> None:
         """End as many streams of each age bucket as asked; what one lacks, others make up for.
 
         More end only where the size demands it, which it does not if it counts the active.
         """
-        engine.each("quit_nobody")
-        law = plan.by_age, plan.by_cell, 1.0, plan.cap
-        engine.each("rank", t, self._key(t, "surplus"), law, 0.0)
-        sizes = total(engine.each("group_by_age", t))
+        shards.each(OrderedShard.quit_nobody)
+        law = self.by_age, self.by_cell, 1.0, self.cap
+        shards.each(OrderedShard.rank, step.t, step.key("surplus"), law, 0.0)
+        sizes = total(shards.each(OrderedShard.group_by_age, step.t))
         chosen = np.minimum(ends, sizes)
-        _end_smallest(engine, chosen, sizes)
-        n_chosen = int(chosen.sum())
-        n_missing = max(min(int(ends.sum()), n), n - plan.target) - n_chosen
+        end_smallest(shards, chosen, sizes)
+        n, n_chosen = step.n_streams, int(chosen.sum())
+        n_missing = max(min(int(ends.sum()), n), n - self.target) - n_chosen
         if n_missing > 0:
-            engine.each("group_together")
-            _end_smallest(engine, np.array([n_missing]), np.array([n - n_chosen]))
+            shards.each(OrderedShard.group_together)
+            end_smallest(shards, np.array([n_missing]), np.array([n - n_chosen]))
 
     def _move(
-        self, engine: Engine, plan: OrderedPlan, movers: npt.NDArray[np.int64], t: int
-    ) -> None:
-        """Move everybody who is left."""
-        table = self.grid.neighbour_table
+        self, shards: Workers[OrderedShard], step: StepInputs, movers: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.float64]:
+        """Move everybody who is left; return how much each cell attracted."""
+        table, pull = step.grid.neighbour_table, self.pull
         near = table >= 0
         kernel = near / near.sum(axis=1, keepdims=True)
-        if plan.mass is not None:
-            rows = plan.mass.sum(axis=1, keepdims=True)
-            kernel = np.where(rows > 0, plan.mass / np.where(rows > 0, rows, 1.0), kernel)
-            if self.steers:
-                plan.pull[:] **= _KEPT_PULL
-                kernel = kernels.steer(kernel, plan.mass, movers, table, plan.pull, _ROUNDS)
-        alias = shared.build_alias(
-            kernel, table, np.arange(self.grid.n_cells, dtype=np.int32), shared.MOVE_SLOTS
-        )
+        if self.mass is not None:
+            rows = self.mass.sum(axis=1, keepdims=True)
+            kernel = np.where(rows > 0, self.mass / np.where(rows > 0, rows, 1.0), kernel)
+            if step.steers:
+                pull = self.pull.copy()
+                pull **= _KEPT_PULL
+                kernel = kernels.steer(kernel, self.mass, movers, table, pull, _ROUNDS)
+        cells = np.arange(step.grid.n_cells, dtype=np.int32)
+        alias = kernels.build_alias(kernel, table, cells, kernels.MOVE_SLOTS)
         lengths = np.pi / 4.0 * (1.0 - kernel[:, 4])
-        engine.each("move", self._key(t, "move"), self._key(t, "step"), alias, lengths)
+        shards.each(OrderedShard.move, step.key("move"), step.key("step"), alias, lengths)
+        return pull
 
 
-def _sums(engine: Engine, t: int, law: Law) -> tuple[int, int]:
+def _sums(shards: Workers[OrderedShard], t: int, law: Law) -> tuple[int, int]:
     """Add up, over all streams, by_age alone and the probability to quit; whole numbers."""
-    sums = engine.each("sum_hazards", t, law)
+    sums = shards.each(OrderedShard.sum_hazards, t, law)
     return sum(plain for plain, _ in sums), sum(capped for _, capped in sums)
-
-
-def _end_smallest(
-    engine: Engine, wanted: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
-) -> None:
-    """End the streams of each group with the smallest keys."""
-    engine.each("end_ranked", *choose_smallest(engine, wanted, sizes))

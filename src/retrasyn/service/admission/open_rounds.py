@@ -8,20 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from retrasyn.arrays import grown
 from retrasyn.messages import Manifest
 from retrasyn.service.admission.headers import Header
 from retrasyn.service.admission.records import Chunk, keys_of_marks, read_chunks, write_marks
 from retrasyn.service.store import RoundRow
 from retrasyn.wire.frames import FIRST_KIND, TAG_BYTES, question_of
-
-
-def grown(array: npt.NDArray[np.int64], n: int, filler: int) -> npt.NDArray[np.int64]:
-    """Return an array with room for n, twice as long as before at least."""
-    if n <= len(array):
-        return array
-    longer = np.full((max(n, 2 * len(array)), *array.shape[1:]), filler, array.dtype)
-    longer[: len(array)] = array
-    return longer
 
 
 @dataclass(slots=True)
