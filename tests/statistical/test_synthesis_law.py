@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 import naive
-from contexts import context_of
 from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
 from retrasyn.space import Box, Grid, StateSpace

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from contexts import context_of
 from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
 from retrasyn.randomness.kernels import words_at

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from contexts import context_of
 from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
 from retrasyn.randomness.words import address
