@@ -17,6 +17,7 @@ import yaml
 
 import retrasyn
 from support import components
+from support.fresh import write_constraints
 
 ROOT = Path(__file__).parents[1]
 CONTAINER = ROOT / "Containerfile"
@@ -60,6 +61,39 @@ def test_every_python_that_is_claimed_is_a_supported_one():
 
     assert claimed()
     assert all(version in policy for version in claimed())
+
+
+def pinned(name):
+    """Return the pins of one file of `requirements/`, each with its hashes."""
+    text = (ROOT / "requirements" / name).read_text()
+    pins = re.split(r"\n(?=\S)", text.replace(" \\\n", "\n").strip())
+    return dict(pin.partition("\n")[::2] for pin in pins)
+
+
+def test_every_pin_has_its_hashes_and_names_no_registry():
+    assert "uv" in " ".join(pinned("dev.txt"))
+    for path in (ROOT / "requirements").iterdir():
+        assert "://" not in path.read_text()
+        for pin, hashes in pinned(path.name).items():
+            assert re.fullmatch(r"[a-z0-9-]+==\S+( ; .+)?", pin), pin
+            assert all(
+                re.fullmatch(r" {4}--hash=sha256:[0-9a-f]{64}", line) for line in hashes.split("\n")
+            ), pin
+
+
+def test_what_runs_has_the_versions_that_were_tested():
+    tested = {pin.partition(" ;")[0] for pin in pinned("dev.txt")}
+    for name in ("run.txt", "serve.txt"):
+        assert {pin.partition(" ;")[0] for pin in pinned(name)} < tested
+
+
+def test_whoever_installs_checks_hashes():
+    made = (ROOT / "Makefile").read_text() + CONTAINER.read_text()
+    for path in (ROOT / "requirements").iterdir():
+        assert f"requirements/{path.name}" in made
+    for line in re.sub(r"\\\n", " ", CONTAINER.read_text()).splitlines():
+        for command in re.findall(r"pip (?:install|wheel)[^&]*", line):
+            assert "--require-hashes" in command or "--no-deps" in command, command
 
 
 def instructions():
@@ -160,7 +194,7 @@ def installed(request, built, tmp_path_factory):
     subprocess.run(
         [
             *(place / "venv/bin/python", "-m", "pip", "install", "--quiet"),
-            *("--only-binary", ":all:", "--constraint", ROOT / "constraints.txt"),
+            *("--only-binary", ":all:", "--constraint", write_constraints(place)),
             f"{wheel}[serve,report]",
         ],
         cwd=place,
