@@ -1,6 +1,6 @@
 # make demo  : set everything up, then turn a small city into a private synthetic stream
 # make demo-live : a service and a fleet of made-up devices on a fast clock, until Ctrl-C
-# make test  : set everything up, then run every check
+# make test  : set everything up, then run every check; make quick: the checks that take seconds
 # make docs  : the documentation site, into site/; make reference writes its generated pages anew
 PYTHON ?= python3
 VENV   ?= .venv
@@ -42,6 +42,11 @@ demo-live: $(RUNS)
 test: viewer lint
 	$(PYTEST)
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/checked-kernels $(PYTEST) $(KERNEL_TESTS)
+
+# For the loop of a person who works here: about three minutes.
+quick: lint
+	$(BIN)/pytest -m "not long and not system" --numprocesses 2 --dist loadscope
+	@echo "Left out: tests that start processes, browsers, databases or Ray, and long ones; make test runs them."
 
 test-long: viewer
 	$(BIN)/pytest -m long -rs

@@ -103,6 +103,7 @@ def instructions():
     return [(line.split()[0], line.partition(" ")[2].strip()) for line in lines]
 
 
+@pytest.mark.system
 def test_the_container_file_has_no_fault_that_a_linter_finds():
     hadolint = Path(sys.executable).with_name("hadolint")
     done = subprocess.run([hadolint, CONTAINER], capture_output=True, text=True, check=False)
@@ -140,6 +141,7 @@ def test_the_unit_that_operations_shows_is_the_file():
     assert f"(../{UNIT.relative_to(ROOT)})" in operations
 
 
+@pytest.mark.system
 def test_systemd_finds_no_fault_in_the_unit(tmp_path):
     analyze = components.need("systemd-analyze", package="systemd")
     unit = tmp_path / UNIT.name

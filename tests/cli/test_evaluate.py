@@ -491,6 +491,7 @@ def test_it_takes_two_files(files, name, tmp_path):
 # Ctrl-C
 
 
+@pytest.mark.system
 def test_ctrl_c_exits_130_without_a_traceback_or_a_file(city, made, tmp_path):
     """Run at a terminal and press Ctrl-C while the bar names a figure that takes long."""
     terminal, end = pty.openpty()

@@ -1099,6 +1099,7 @@ def interrupted(long_stream, tmp_path_factory):
     return *said, contents(folder)
 
 
+@pytest.mark.system
 def test_ctrl_c_without_a_checkpoint_exits_130_and_writes_nothing(interrupted):
     code, out, said, left = interrupted
 
@@ -1114,6 +1115,7 @@ def test_the_bar_shows_timestamps_done_and_per_second(interrupted):
     assert re.search(r"timestamps .* [1-9]\d*/2500 +[\d,]+/s ", plain)
 
 
+@pytest.mark.system
 def test_ctrl_c_with_a_checkpoint_keeps_it_and_resuming_gives_the_same_bytes(long_stream, tmp_path):
     whole, out, folder = tmp_path / "whole.csv", tmp_path / "out.csv", tmp_path / "kept"
 
