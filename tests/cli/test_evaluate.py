@@ -123,6 +123,7 @@ def test_the_table_shows_the_figures_of_the_json(city, made):
         assert shown[metric.title][0] == f"{found[metric.key]:.4f}"
 
 
+@pytest.mark.system
 def test_json_prints_exactly_ten_figures_and_nothing_else(city, made):
     outcome = run_command("evaluate", city, made, "--json")
 
