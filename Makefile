@@ -1,6 +1,6 @@
 # make demo  : set everything up, then turn a small city into a private synthetic stream
 # make demo-live : a service and a fleet of made-up devices on a fast clock, until Ctrl-C
-# make test  : set everything up, then run every check
+# make test  : set everything up, then run every check; make quick: the checks that take seconds
 # make docs  : the documentation site, into site/; make reference writes its generated pages anew
 PYTHON ?= python3
 VENV   ?= .venv
@@ -8,8 +8,13 @@ BIN    := $(VENV)/bin
 # What the program needs to run; and what it needs besides to be tested.
 RUNS   := $(VENV)/.runs
 READY  := $(VENV)/.ready
-INSTALL = $(BIN)/python -m pip install --quiet --constraint constraints.txt \
-	$$($(PYTHON) viewer/making.py requires) --editable
+# Every version is pinned, every file has its hash; the package itself is not copied but linked.
+INSTALL := $(BIN)/python -m pip install --quiet
+PINNED  := $(INSTALL) --require-hashes --requirement requirements/build.txt
+NODE    = $$([ -z "$$($(PYTHON) viewer/making.py requires)" ] || echo --requirement requirements/node.txt)
+LINK    := $(INSTALL) --no-deps --no-build-isolation --editable .
+COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11.5 --generate-hashes --no-annotate --no-header \
+	--quiet $(NEWER)
 # The live map. RETRASYN_NO_VIEWER=1 leaves it out, for those without a network.
 VIEWER := $(BIN)/python viewer/making.py
 # Four modules of tests at a time, on two processors: many a test waits for a clock or a process.
@@ -24,7 +29,7 @@ TRUSTED := tests/audit tests/contracts tests/device tests/oracles tests/privacy 
 	tests/simulation tests/wire tests/test_curator.py tests/test_bounded_json.py tests/test_files.py
 
 .DELETE_ON_ERROR: # an environment that was half made is made anew
-.PHONY: demo demo-live test test-long cover bench lint docs reference setup viewer clean
+.PHONY: demo demo-live test test-long quick cover bench lint docs reference pins setup viewer clean
 
 demo: $(RUNS)
 	$(VIEWER)
@@ -37,6 +42,11 @@ demo-live: $(RUNS)
 test: viewer lint
 	$(PYTEST)
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/checked-kernels $(PYTEST) $(KERNEL_TESTS)
+
+# For the loop of a person who works here: about three minutes.
+quick: lint
+	$(BIN)/pytest -m "not long and not system" --numprocesses 2 --dist loadscope
+	@echo "Left out: tests that start processes, browsers, databases or Ray, and long ones; make test runs them."
 
 test-long: viewer
 	$(BIN)/pytest -m long -rs
@@ -61,6 +71,16 @@ docs: $(READY)
 reference: $(READY)
 	$(BIN)/python docs/making/reference.py
 
+# New pins; those that still fit stay. NEWER=--upgrade takes the newest of everything.
+pins: $(READY)
+	$(COMPILE) pyproject.toml --extra dev --output-file requirements/dev.txt
+	$(COMPILE) pyproject.toml --extra device --extra report --extra serve \
+		--constraint requirements/dev.txt --output-file requirements/run.txt
+	$(COMPILE) pyproject.toml --extra postgres --extra serve \
+		--constraint requirements/dev.txt --output-file requirements/serve.txt
+	$(COMPILE) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
+	$(COMPILE) --group node --output-file requirements/node.txt
+
 setup: viewer
 
 viewer: $(READY)
@@ -70,12 +90,14 @@ $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else "RetraSyn needs Python 3.11 or newer, this is %d.%d; try: make PYTHON=python3.11 $(MAKECMDGOALS)" % v[:2])'
 	$(PYTHON) -m venv $(VENV)
 
-$(RUNS): $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
-	$(INSTALL) ".[device,report,serve]"
+$(RUNS): $(VENV)/pyvenv.cfg pyproject.toml $(wildcard requirements/*.txt)
+	$(PINNED) --requirement requirements/run.txt $(NODE)
+	$(LINK)
 	@touch $@
 
-$(READY): $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
-	$(INSTALL) ".[dev]"
+$(READY): $(VENV)/pyvenv.cfg pyproject.toml $(wildcard requirements/*.txt)
+	$(PINNED) --requirement requirements/dev.txt $(NODE)
+	$(LINK)
 	@touch $(RUNS) $@
 
 clean:

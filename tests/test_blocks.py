@@ -9,6 +9,8 @@ import pytest
 from support.page_files import make_files
 from support.pages import GUIDES, ROOT, Block, QuickReader, blocks_of, name_of
 
+pytestmark = pytest.mark.system
+
 NOT_RUN = {
     ("README.md", "make test"),  # what runs this very test
     ("docs/operations.md", "podman build --format docker -t retrasyn ."),

@@ -47,6 +47,7 @@ def mentioned(word: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", PROSE) is not None
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("path", EXAMPLES, ids=name_of)
 def test_every_example_runs_without_arguments(path: Path, tmp_path: Path) -> None:
     done = subprocess.run(

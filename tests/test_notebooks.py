@@ -11,6 +11,8 @@ import pytest
 from nbclient import NotebookClient
 from traitlets.config import Config
 
+pytestmark = pytest.mark.system
+
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 FIGURES = {"accuracy_against_privacy": 5, "live_campaign": 2, "tutorial": 3}

@@ -24,6 +24,7 @@ def test_an_unknown_name_is_an_attribute_error():
         _ = retrasyn.nonsense
 
 
+@pytest.mark.system
 def test_importing_the_package_loads_nothing_heavy():
     program = f"import sys, retrasyn; print([m for m in {HEAVY!r} if m in sys.modules])"
     found = subprocess.run(
@@ -82,6 +83,7 @@ def test_only_kernels_import_numba():
     assert strangers == {"synthesis/threads.py"}  # asks how many threads there may be
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     "module",
     [

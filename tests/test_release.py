@@ -17,6 +17,7 @@ import yaml
 
 import retrasyn
 from support import components
+from support.fresh import write_constraints
 
 ROOT = Path(__file__).parents[1]
 CONTAINER = ROOT / "Containerfile"
@@ -62,6 +63,39 @@ def test_every_python_that_is_claimed_is_a_supported_one():
     assert all(version in policy for version in claimed())
 
 
+def pinned(name):
+    """Return the pins of one file of `requirements/`, each with its hashes."""
+    text = (ROOT / "requirements" / name).read_text()
+    pins = re.split(r"\n(?=\S)", text.replace(" \\\n", "\n").strip())
+    return dict(pin.partition("\n")[::2] for pin in pins)
+
+
+def test_every_pin_has_its_hashes_and_names_no_registry():
+    assert "uv" in " ".join(pinned("dev.txt"))
+    for path in (ROOT / "requirements").iterdir():
+        assert "://" not in path.read_text()
+        for pin, hashes in pinned(path.name).items():
+            assert re.fullmatch(r"[a-z0-9-]+==\S+( ; .+)?", pin), pin
+            assert all(
+                re.fullmatch(r" {4}--hash=sha256:[0-9a-f]{64}", line) for line in hashes.split("\n")
+            ), pin
+
+
+def test_what_runs_has_the_versions_that_were_tested():
+    tested = {pin.partition(" ;")[0] for pin in pinned("dev.txt")}
+    for name in ("run.txt", "serve.txt"):
+        assert {pin.partition(" ;")[0] for pin in pinned(name)} < tested
+
+
+def test_whoever_installs_checks_hashes():
+    made = (ROOT / "Makefile").read_text() + CONTAINER.read_text()
+    for path in (ROOT / "requirements").iterdir():
+        assert f"requirements/{path.name}" in made
+    for line in re.sub(r"\\\n", " ", CONTAINER.read_text()).splitlines():
+        for command in re.findall(r"pip (?:install|wheel)[^&]*", line):
+            assert "--require-hashes" in command or "--no-deps" in command, command
+
+
 def instructions():
     """Return each instruction of the container file with its words, continued lines joined."""
     text = re.sub(r"\\\n", " ", CONTAINER.read_text())
@@ -69,6 +103,7 @@ def instructions():
     return [(line.split()[0], line.partition(" ")[2].strip()) for line in lines]
 
 
+@pytest.mark.system
 def test_the_container_file_has_no_fault_that_a_linter_finds():
     hadolint = Path(sys.executable).with_name("hadolint")
     done = subprocess.run([hadolint, CONTAINER], capture_output=True, text=True, check=False)
@@ -106,6 +141,7 @@ def test_the_unit_that_operations_shows_is_the_file():
     assert f"(../{UNIT.relative_to(ROOT)})" in operations
 
 
+@pytest.mark.system
 def test_systemd_finds_no_fault_in_the_unit(tmp_path):
     analyze = components.need("systemd-analyze", package="systemd")
     unit = tmp_path / UNIT.name
@@ -160,7 +196,7 @@ def installed(request, built, tmp_path_factory):
     subprocess.run(
         [
             *(place / "venv/bin/python", "-m", "pip", "install", "--quiet"),
-            *("--only-binary", ":all:", "--constraint", ROOT / "constraints.txt"),
+            *("--only-binary", ":all:", "--constraint", write_constraints(place)),
             f"{wheel}[serve,report]",
         ],
         cwd=place,

@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import retrasyn
+
+pytestmark = pytest.mark.system
 
 SHRINK = """
 import hashlib

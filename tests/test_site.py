@@ -98,6 +98,7 @@ def test_every_public_name_has_its_heading_and_its_words(name: str) -> None:
     assert text.partition("\n")[0].strip()
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", [name for name in retrasyn.__all__ if name != "__version__"])
 def test_every_public_name_has_its_docstring_on_the_site(name: str, site: Path) -> None:
     home = retrasyn._HOMES[name]
@@ -106,6 +107,7 @@ def test_every_public_name_has_its_docstring_on_the_site(name: str, site: Path) 
     assert 'class="doc doc-object' in section, f"{home}.{name}"
 
 
+@pytest.mark.system
 def test_no_link_of_the_site_is_broken(site: Path) -> None:
     pages = {path: Links(path.read_text()) for path in site.rglob("*.html")}
     faults = []
@@ -123,6 +125,7 @@ def test_no_link_of_the_site_is_broken(site: Path) -> None:
     assert not faults, "\n".join(sorted(faults))
 
 
+@pytest.mark.system
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     for path in site.rglob("*.html"):
         for link in Links(path.read_text()).loads:
@@ -142,6 +145,7 @@ def address(site: Path):
         server.shutdown()
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("width", [1440, 390])
 def test_in_a_browser_pages_fit_and_ask_nobody_else(address: str, browser, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900})
@@ -157,6 +161,7 @@ def test_in_a_browser_pages_fit_and_ask_nobody_else(address: str, browser, width
     assert not errors
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", ["index.html", "proofs/oue.html"])
 def test_the_search_finds_words_on_the_disk_as_on_a_server(
     site: Path, address: str, browser, name: str
@@ -174,6 +179,7 @@ def test_the_search_finds_words_on_the_disk_as_on_a_server(
     assert re.fullmatch(r"[2-9] matching documents", found[0])
 
 
+@pytest.mark.system
 def test_the_copy_button_takes_the_command_without_its_prompt(address: str, browser) -> None:
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()

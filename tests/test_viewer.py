@@ -44,6 +44,7 @@ def making(tmp_path, monkeypatch):
     return made
 
 
+@pytest.mark.system
 @needs_npm
 def test_the_unit_tests_of_the_map_pass():
     done = subprocess.run(

@@ -59,6 +59,7 @@ def test_the_shipped_path_has_the_exact_law(oracle, epsilon, n_answers):
     assert exact.law_holds(oracle, report, epsilon=epsilon, n_answers=n_answers) is None
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("oracle", ORACLES)
 @pytest.mark.parametrize("simulated", [False, True], ids=["devices", "simulated"])
 def test_p3_p4_and_p8_and_in_small_p2_hold_on_both_paths(oracle, simulated):

@@ -11,6 +11,8 @@ import pytest
 from retrasyn.audit.oracle import audit_oracle
 from support.oracle_bugs import BUGS, GOOD
 
+pytestmark = pytest.mark.system
+
 PROOFS = {"exact", "epsilon", "marginals", "independence"}  # P1 to P4
 REPORTS = 6_000
 

@@ -13,6 +13,8 @@ from support.live_service import COMMAND, service
 from support.live_service import run as run_process
 from support.plain_curator import PlainCurator, serving, small_campaign
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture
 def served():

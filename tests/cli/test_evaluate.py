@@ -123,6 +123,7 @@ def test_the_table_shows_the_figures_of_the_json(city, made):
         assert shown[metric.title][0] == f"{found[metric.key]:.4f}"
 
 
+@pytest.mark.system
 def test_json_prints_exactly_ten_figures_and_nothing_else(city, made):
     outcome = run_command("evaluate", city, made, "--json")
 
@@ -491,6 +492,7 @@ def test_it_takes_two_files(files, name, tmp_path):
 # Ctrl-C
 
 
+@pytest.mark.system
 def test_ctrl_c_exits_130_without_a_traceback_or_a_file(city, made, tmp_path):
     """Run at a terminal and press Ctrl-C while the bar names a figure that takes long."""
     terminal, end = pty.openpty()

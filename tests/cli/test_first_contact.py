@@ -26,6 +26,8 @@ from support.command_line import (
 )
 from support.namespaces import run_in_namespace
 
+pytestmark = pytest.mark.system
+
 
 def leaves(command, words=()):
     """Return every command that can be run by itself, with the words that lead to it."""

@@ -13,6 +13,8 @@ from support.command_line import assert_one_line, run, run_command
 from support.live_service import COMMAND
 from support.plain_curator import PlainCurator, serving, small_campaign
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture
 def served(tmp_path):

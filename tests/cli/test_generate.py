@@ -126,6 +126,7 @@ def test_an_output_that_cannot_be_written_is_refused_first(tmp_path):
     assert_one_line(outcome, "does not exist", str(tmp_path / "no"))
 
 
+@pytest.mark.system
 def test_a_disconnected_network_gives_one_warning_line(roads, tmp_path):
     roads.write_text(roads.read_text() + "4 50 50\n")
 

@@ -24,12 +24,14 @@ from support.command_line import (
 )
 
 
+@pytest.mark.system
 def test_the_version_is_that_of_the_package():
     outcome = run_command("--version")
 
     assert (outcome.code, outcome.out, outcome.err) == (0, f"retrasyn {__version__}\n", "")
 
 
+@pytest.mark.system
 def test_the_command_runs_as_a_module_too():
     ended = subprocess.run(
         [sys.executable, "-m", "retrasyn", "--version"],
@@ -95,10 +97,12 @@ def test_a_wrong_command_line_is_refused_in_one_line(case, tmp_path, monkeypatch
     assert contents(tmp_path) == {}
 
 
+@pytest.mark.system
 def test_a_wrong_flag_of_the_real_command_shows_no_traceback():
     assert_one_line(run_command("synthesize", "--nope"), "--nope", "retrasyn synthesize --help")
 
 
+@pytest.mark.system
 def test_the_command_line_needs_no_package_that_is_not_declared():
     alone = (
         "import sys; sys.modules['click'] = None; from retrasyn.cli import main; main(['methods'])"
@@ -133,6 +137,7 @@ def test_methods_can_be_had_as_json():
     assert json.loads(outcome.out) == {row.name: row.summary for row in METHODS.values()}
 
 
+@pytest.mark.system
 def test_a_reader_who_leaves_sees_no_traceback():
     with subprocess.Popen(
         [COMMAND, "methods"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()

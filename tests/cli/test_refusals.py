@@ -69,6 +69,7 @@ def test_a_receipt_as_a_page_takes_no_place_of_data(files, page):
     assert_refused(files, arguments, page, ".html", "retrasyn help receipts")
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("words", [("validate",), (*SYNTHESIZE[:1], "-o", "out.csv")], ids=str)
 def test_a_name_that_is_no_text_is_refused(files, words):
     (files / "\udcff.csv").write_bytes((files / "real.csv").read_bytes())
@@ -96,6 +97,7 @@ def test_a_wrong_choice_is_refused_with_the_right_ones():
     assert_one_line(done, "'--unit': 'metre' is not one of 'position', 'transition'; see")
 
 
+@pytest.mark.system
 def test_a_full_disk_behind_the_output_is_one_clear_line():
     with open("/dev/full", "w") as full:  # noqa: PTH123 - no file
         done = subprocess.run(
@@ -105,6 +107,7 @@ def test_a_full_disk_behind_the_output_is_one_clear_line():
     assert_one_line(Outcome(done.returncode, "", done.stderr), "No space left on device")
 
 
+@pytest.mark.system
 def test_a_terminal_with_few_letters_is_no_reason_to_fail():
     done = run_command("help", "audit", PYTHONIOENCODING="ascii")
 
@@ -123,6 +126,7 @@ def ordinary():
     return [str(program), "--bounding-set=-dac_override,-dac_read_search"]
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -17,6 +17,8 @@ from support.command_line import (
     run_command,
 )
 
+pytestmark = pytest.mark.system
+
 STUDY = ("reproduce", "table4", "--only", "tdrive", "--seeds", "2")
 
 

@@ -17,6 +17,8 @@ import pytest
 from retrasyn.service.settings import Settings
 from support.command_line import COMMAND, assert_one_line, environment, run
 
+pytestmark = pytest.mark.system
+
 PATIENCE = 60
 
 

@@ -149,6 +149,7 @@ def test_a_stream_reads_a_file_as_it_reads_standard_input(commuters, tmp_path):
     assert named.out != ""
 
 
+@pytest.mark.system
 def test_a_stream_reads_a_pipe_by_its_name():
     outcome = run_command("stream", "/dev/stdin", *BOX, stdin=GOOD)
 
@@ -421,6 +422,7 @@ def hear(process):
     return json.loads(process.stdout.readline())
 
 
+@pytest.mark.system
 def test_every_release_is_out_before_the_next_line_is_in(process, tmp_path):
     for t in range(4):
         say(process, line(t, [1, 2], [0.1, 0.2], [0.3, 0.4]))
@@ -433,6 +435,7 @@ def test_every_release_is_out_before_the_next_line_is_in(process, tmp_path):
     assert process.stderr.read() == b""
 
 
+@pytest.mark.system
 def test_ctrl_c_ends_a_stream_with_130_and_its_receipt(process, tmp_path):
     say(process, GOOD)
     hear(process)
@@ -444,6 +447,7 @@ def test_ctrl_c_ends_a_stream_with_130_and_its_receipt(process, tmp_path):
     assert b"Traceback" not in process.stderr.read()
 
 
+@pytest.mark.system
 def test_a_reader_who_leaves_ends_a_stream_without_a_traceback(process):
     say(process, GOOD)
     hear(process)
@@ -455,6 +459,7 @@ def test_a_reader_who_leaves_ends_a_stream_without_a_traceback(process):
     assert process.stderr.read() == b""
 
 
+@pytest.mark.system
 def test_standard_input_in_another_encoding_is_refused():
     outcome = subprocess.run(
         [COMMAND, "stream", *BOX],

@@ -196,6 +196,7 @@ def test_the_exact_method_says_that_it_is_not_private(small, tmp_path):
 # The receipt
 
 
+@pytest.mark.system
 def test_json_prints_the_receipt_and_nothing_else(city, tmp_path):
     out = tmp_path / "out.parquet"
 
@@ -299,6 +300,7 @@ def test_a_faithful_run_says_what_it_takes_from_the_data(city, tmp_path):
     assert any("mean stream length" in item for item in receipt["not_protected"])
 
 
+@pytest.mark.system
 def test_an_inferred_box_is_announced_loudly_and_marked(small, tmp_path):
     out = tmp_path / "out.csv"
 
@@ -1017,6 +1019,7 @@ def test_a_damaged_checkpoint_is_refused(case, city, tmp_path):
     refuse(tmp_path, city, resuming(folder), str(folder), "damaged", "start again")
 
 
+@pytest.mark.system
 def test_a_checkpoint_whose_parts_do_not_fit_together_is_refused(city, tmp_path):
     folder = leave_unfinished(city, tmp_path / "kept")
     with np.load(folder / "state.npz", allow_pickle=False) as file:
@@ -1099,6 +1102,7 @@ def interrupted(long_stream, tmp_path_factory):
     return *said, contents(folder)
 
 
+@pytest.mark.system
 def test_ctrl_c_without_a_checkpoint_exits_130_and_writes_nothing(interrupted):
     code, out, said, left = interrupted
 
@@ -1107,6 +1111,7 @@ def test_ctrl_c_without_a_checkpoint_exits_130_and_writes_nothing(interrupted):
     assert "Traceback" not in said
 
 
+@pytest.mark.system
 def test_the_bar_shows_timestamps_done_and_per_second(interrupted):
     _, _, said, _ = interrupted
 
@@ -1114,6 +1119,7 @@ def test_the_bar_shows_timestamps_done_and_per_second(interrupted):
     assert re.search(r"timestamps .* [1-9]\d*/2500 +[\d,]+/s ", plain)
 
 
+@pytest.mark.system
 def test_ctrl_c_with_a_checkpoint_keeps_it_and_resuming_gives_the_same_bytes(long_stream, tmp_path):
     whole, out, folder = tmp_path / "whole.csv", tmp_path / "out.csv", tmp_path / "kept"
 

@@ -34,6 +34,8 @@ from support.command_line import (
     write_table,
 )
 
+pytestmark = pytest.mark.system
+
 PATIENCE = 60
 GRID = Grid(CITY_BOX, 5)
 

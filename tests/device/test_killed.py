@@ -11,6 +11,8 @@ from retrasyn.device.memory import DeviceMemory
 from retrasyn.device.store import read_witness
 from support.campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of, verify
 
+pytestmark = pytest.mark.system
+
 HERE = Path(__file__).parent
 ROUND = 3
 

@@ -621,6 +621,7 @@ def test_a_device_needs_an_id_and_a_key():
         Reporter(device=b"abc", key=bytes(32), store=MemoryStore(), verify=verify)
 
 
+@pytest.mark.system
 def test_the_device_needs_no_third_party_package():
     source = Path(retrasyn.__file__).parents[1]
     program = (

@@ -216,6 +216,7 @@ except LedgerError as error:
 """
 
 
+@pytest.mark.system
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
 @pytest.mark.parametrize("mode", [0o555, 0o700], ids=["may look", "may not even look"])
 def test_a_store_on_a_read_only_file_means_no_report(tmp_path, campaign, mode):

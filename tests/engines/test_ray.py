@@ -10,6 +10,8 @@ from support import components
 from support.command_line import assert_one_line, run
 from support.namespaces import run_in_namespace
 
+pytestmark = pytest.mark.system
+
 DATA = os.environ.get("RETRASYN_DATA")
 
 

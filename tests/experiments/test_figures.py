@@ -14,6 +14,8 @@ from retrasyn.experiments.tables import TABLES
 from retrasyn.experiments.tables.utility import MAIN
 from support import made_up
 
+pytestmark = pytest.mark.system
+
 RESULTS, TIMINGS = made_up.results(), made_up.timings()
 LARGEST = 160_000  # bytes of an SVG
 

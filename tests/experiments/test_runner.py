@@ -22,6 +22,8 @@ from retrasyn.simulation.city import demo_city
 from retrasyn.simulation.run import synthesize
 from retrasyn.space import Grid
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def city():

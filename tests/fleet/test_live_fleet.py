@@ -18,6 +18,8 @@ from retrasyn.wire.canonical import unseal
 from retrasyn.wire.texts import decode_manifest
 from support.live_service import run, service
 
+pytestmark = pytest.mark.system
+
 SEED = 7
 HEAD = struct.Struct("<BBHII8s16s")
 

@@ -18,6 +18,8 @@ from support.poisoned_rounds import (
     poisoned,
 )
 
+pytestmark = pytest.mark.system
+
 N, N_FAKES = 10_000, 200
 
 

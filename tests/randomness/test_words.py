@@ -58,6 +58,7 @@ def test_a_source_that_keeps_its_word_is_passed_through():
     assert draw(lambda n: b"a" * n, 3) == b"aaa"
 
 
+@pytest.mark.system
 def test_after_a_fork_parent_and_child_report_differently():
     single.report_unary(3, 328, epsilon=1_000_000)  # whatever could be buffered is by now
     reading, writing = os.pipe()

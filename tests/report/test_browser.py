@@ -4,6 +4,8 @@ import pytest
 
 from support.report_pairs import CLOCK, EDGES, HOSTILE, RECEIPT, make_pair, page_of
 
+pytestmark = pytest.mark.system
+
 LAPTOP = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 ROUNDS = {"t": list(range(24)), "n_reports": [5, 9] * 12, "epsilon": [1.0, 0.5] * 12}

@@ -29,6 +29,8 @@ from retrasyn.wire.batches import join_frames, read_statuses
 from support import killed_service, postgres
 from support.killed_service import BATCH, HEAD, QUIT, READY, TIME, ToldClock, settings_of
 
+pytestmark = pytest.mark.system
+
 EPOCH = 1_700_000_000
 PERIOD = 10
 N = 40

@@ -419,6 +419,7 @@ def small_disk(folder):
         subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.system
 def test_a_full_disk_gives_no_false_ack_and_reports_go_on_when_there_is_room(tmp_path):
     senders = Senders.of(150, side=20)  # reports of half a kilobyte
     with small_disk(tmp_path / "disk") as disk:
@@ -444,6 +445,7 @@ def limited(folder):
     asyncio.run(fill_and_resume(Path(folder), Senders.of(150, side=20), fill, empty))
 
 
+@pytest.mark.system
 def test_a_file_that_may_not_grow_gives_no_false_ack(tmp_path):
     paths = [str(HERE), str(HERE.parent), *sys.path]
     program = f"import sys; sys.path[:0] = {paths!r}; from test_write_queue import limited; "
@@ -452,6 +454,7 @@ def test_a_file_that_may_not_grow_gives_no_false_ack(tmp_path):
     assert done.returncode == 0, done.stderr.decode()
 
 
+@pytest.mark.system
 def test_a_database_that_goes_and_comes_back_gives_no_false_ack():
     server, senders = postgres.server(), Senders.of(60)
     store = open_store(server.database())
@@ -492,6 +495,7 @@ def test_a_database_that_goes_and_comes_back_gives_no_false_ack():
     store.close()
 
 
+@pytest.mark.system
 def test_a_connection_cut_at_any_instant_gives_no_false_ack_and_no_report_counts_twice():
     senders, server = Senders.of(600), postgres.server()
     url = server.database()

@@ -46,5 +46,14 @@ def make_environment(folder: Path, *paths: Path) -> dict[str, str]:
     return {
         **{name: value for name, value in os.environ.items() if name not in _OURS},
         "PATH": os.pathsep.join([*map(str, paths), str(folder / "bin"), *found]),
-        "PIP_CONSTRAINT": str(ROOT / "constraints.txt"),
+        "PIP_CONSTRAINT": str(write_constraints(folder)),
     }
+
+
+def write_constraints(folder: Path) -> Path:
+    """Write the pins without their hashes, which pip wants of all files or of none."""
+    files = [ROOT / "requirements" / f"{name}.txt" for name in ("build", "dev", "node")]
+    lines = [line for file in files for line in file.read_text().splitlines()]
+    path = folder / "constraints.txt"
+    path.write_text("".join(line.rstrip(" \\") + "\n" for line in lines if line[:1].isalpha()))
+    return path

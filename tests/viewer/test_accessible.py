@@ -7,6 +7,8 @@ import pytest
 import retrasyn
 from support.mapped import LAPTOP, PHONE, TABLET, until
 
+pytestmark = pytest.mark.system
+
 AXE = Path(retrasyn.__file__).parents[2] / "viewer" / "node_modules" / "axe-core" / "axe.min.js"
 FAULTS = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations
   .filter(({ impact }) => impact === "serious" || impact === "critical")

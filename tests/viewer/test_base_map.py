@@ -11,6 +11,8 @@ from support import live_service
 from support.made_tiles import made
 from support.mapped import until
 
+pytestmark = pytest.mark.system
+
 ZOOMS = range(13)
 BEIJING = "116.15,39.75,116.6,40.1"
 PLACE = 116.375, 39.925

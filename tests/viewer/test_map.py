@@ -8,6 +8,8 @@ from PIL import Image
 
 from support.mapped import DRAWN, figure, until
 
+pytestmark = pytest.mark.system
+
 CANVAS = "#map canvas"
 CELL_21 = 35 / 6, 35 / 6  # its middle, in a city of 10 x 10 with 6 x 6 cells
 SEEK = """(t) => {

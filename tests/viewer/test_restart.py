@@ -1,7 +1,11 @@
 """A server that dies and comes back: the page says so, and goes on by itself."""
 
+import pytest
+
 from support import live_service
 from support.mapped import Mapped, fleet_of, until, wait_for_release
+
+pytestmark = pytest.mark.system
 
 # What Chromium itself says about a server that is gone is no fault of the page's.
 GONE = "net::ERR_"

@@ -14,7 +14,7 @@ from retrasyn.errors import MissingExtra, ServerError
 from retrasyn.wire.batches import join_frames, read_statuses
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 
 def check_url(url: str) -> str:
@@ -82,7 +82,7 @@ class CuratorClient:
     """One curator, by its address. Every failure is a `ServerError` of one line."""
 
     url: str
-    _client: httpx.Client = field(init=False, repr=False)
+    _client: httpx2.Client = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.url = check_url(self.url)
@@ -108,7 +108,7 @@ class CuratorClient:
         headers: Mapping[str, str] | None = None,
     ) -> Answered:
         """Ask once and read the answer up to its limit."""
-        import httpx  # noqa: PLC0415 - an extra, and slow to import
+        import httpx2  # noqa: PLC0415 - an extra, and slow to import
 
         body = bytearray()
         try:
@@ -121,7 +121,7 @@ class CuratorClient:
                         raise ServerError(
                             f"{self.url} sends more than {MAX_ANSWER:,} bytes; it is no curator"
                         )
-        except httpx.HTTPError as fault:
+        except httpx2.HTTPError as fault:
             why = " ".join(str(fault).split()) or type(fault).__name__
             raise ServerError(
                 f"{self.url} cannot be reached ({why:.120}); check the address and that the "
@@ -224,16 +224,16 @@ class CuratorClient:
 _BINARY = {"Content-Type": "application/octet-stream"}
 
 
-def _open_client(url: str) -> httpx.Client:
+def _open_client(url: str) -> httpx2.Client:
     try:
-        import httpx  # noqa: PLC0415 - an extra
+        import httpx2  # noqa: PLC0415 - an extra
     except ImportError:
-        raise MissingExtra('httpx is not installed: pip install "retrasyn[device]"') from None
-    for library in ("httpx", "httpcore"):  # they would log addresses and headers
+        raise MissingExtra('httpx2 is not installed: pip install "retrasyn[device]"') from None
+    for library in ("httpx2", "httpcore2"):  # they would log addresses and headers
         logging.getLogger(library).setLevel(logging.WARNING)
-    return httpx.Client(
+    return httpx2.Client(
         base_url=url,
-        timeout=httpx.Timeout(_SECONDS, connect=_CONNECT_SECONDS),
+        timeout=httpx2.Timeout(_SECONDS, connect=_CONNECT_SECONDS),
         follow_redirects=False,
         trust_env=not is_loopback(url),  # a proxy has no business between two local processes
         headers={"User-Agent": "retrasyn", "Accept-Encoding": "identity"},

@@ -10,12 +10,15 @@ import time
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
+import pytest
 from paho.mqtt import publish
 
 from retrasyn.client.owner import read_identity
 from support.broker import broker
 from support.live_service import COMMAND, end, service, wait_for
 from support.phone_messages import OWNTRACKS, TRACCAR
+
+pytestmark = pytest.mark.system
 
 BOX = (2.0, 48.0, 3.0, 49.0)
 SIDE = 3

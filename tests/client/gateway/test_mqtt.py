@@ -17,6 +17,8 @@ from support.components import need
 from support.live_service import wait_for
 from support.phone_messages import OWNTRACKS
 
+pytestmark = pytest.mark.system
+
 WORD = {"username": "anna", "password": "a long word"}
 TOPIC = "owntracks/anna/phone"
 

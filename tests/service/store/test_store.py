@@ -32,7 +32,7 @@ def folded_of(t, body=b"sums"):
     return FoldedRow(t=t, body=body, digest=hashlib.sha256(body).digest())
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.system)])
 def place(request, tmp_path):
     if request.param == "sqlite":
         return tmp_path / "store.db"
@@ -280,6 +280,7 @@ def test_a_folder_that_is_missing_or_a_file_that_is_no_database_is_one_line(tmp_
 # PostgreSQL
 
 
+@pytest.mark.system
 def test_no_raw_bit_is_left_in_the_tables_of_postgres_after_the_fold():
     server = postgres.server()
     store = open_store(server.database())
@@ -298,6 +299,7 @@ def test_no_raw_bit_is_left_in_the_tables_of_postgres_after_the_fold():
     store.close()
 
 
+@pytest.mark.system
 def test_a_second_service_on_the_same_database_is_refused():
     url = postgres.server().database()
     store = open_store(url)
@@ -307,6 +309,7 @@ def test_a_second_service_on_the_same_database_is_refused():
     open_store(url).close()
 
 
+@pytest.mark.system
 def test_after_a_restart_of_the_server_calls_work_again():
     server = postgres.server()
     store = open_store(server.database())
@@ -321,6 +324,7 @@ def test_after_a_restart_of_the_server_calls_work_again():
     store.close()
 
 
+@pytest.mark.system
 def test_a_connection_that_was_lost_while_nobody_asked_goes_unnoticed():
     server = postgres.server()
     url = server.database()
@@ -333,6 +337,7 @@ def test_a_connection_that_was_lost_while_nobody_asked_goes_unnoticed():
     store.close()
 
 
+@pytest.mark.system
 def test_a_transaction_whose_connection_is_lost_is_not_finished_on_another():
     server = postgres.server()
     store = open_store(server.database())

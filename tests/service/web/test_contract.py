@@ -14,6 +14,8 @@ from support.made_tiles import made_vector
 from support.recording import crowd
 from support.showing import shown
 
+pytestmark = pytest.mark.system
+
 CHECKS = (
     "not_a_server_error",
     "status_code_conformance",

@@ -10,6 +10,8 @@ import pytest
 from support.living import living
 from support.mutants import mutant, mutate, originals, send_all
 
+pytestmark = pytest.mark.system
+
 QUICK = {"header_seconds": 0.5, "body_seconds": 0.5}
 
 

@@ -9,6 +9,8 @@ from playwright.sync_api import expect
 from retrasyn.service.web import page
 from support.living import living
 
+pytestmark = pytest.mark.system
+
 BEYOND = """() => [...document.querySelectorAll("body *")]
   .filter((node) => node.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
   .map((node) => node.tagName)"""
