@@ -274,7 +274,7 @@ class RunSettings:
             given = row or find_method(values["method"])
             drawn = values["seed"] == "random" and seed is None
             return cls(
-                method=configure(given, SAFE, values["settings"])[0],
+                method=configure(given, SAFE, dict(values["settings"]))[0],
                 interpretation=SAFE.answer(**values["reading"]),
                 grid=Grid(Box(*values["box"]), values["side"]),
                 seed=secrets.randbits(128) if drawn else values["seed"] if seed is None else seed,
