@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 
 from retrasyn import METHODS, Grid, demo_city
-from retrasyn.curator import Curator
 from retrasyn.messages import Grant
 from retrasyn.oracles.oue import OUE
-from retrasyn.planning.trial import City, Crowd, _identities, built_in_cities, run_trial
+from retrasyn.planning.trial import City, Crowd, built_in_cities, run_trial
 from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.city import CITY_BOX
-from retrasyn.simulation.population import Recording
-from retrasyn.simulation.run import Simulation
+from retrasyn.simulation.run import SimulatedRun
 
 PRIVATE = [name for name, row in METHODS.items() if row.division.private]
 
@@ -24,8 +22,8 @@ def city():
 def simulate(city, method):
     grid = Grid(CITY_BOX, 3)
     settings = RunSettings.of(method, grid=grid, window=5, seed=4)
-    simulation = Simulation.of(Curator(settings), _identities(city))
-    return simulation, list(Recording.of(city.trips, grid).steps())
+    run = SimulatedRun.of(city.trips, settings)
+    return run.simulation, list(run.recording.steps())
 
 
 @pytest.mark.parametrize("method", PRIVATE)

@@ -24,9 +24,9 @@ from retrasyn.randomness.kernels import words_at
 from retrasyn.randomness.words import address
 from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.city import DAY, drive_through_city
-from retrasyn.simulation.population import Identities, Recording, SimulatedDevices, Step
+from retrasyn.simulation.population import SimulatedDevices, Step
 from retrasyn.simulation.report_sources import count_states
-from retrasyn.simulation.run import Simulation
+from retrasyn.simulation.run import SimulatedRun
 from retrasyn.sinks.collected import Collected
 from retrasyn.space import StateSpace
 
@@ -179,9 +179,8 @@ class Trial:
 
 def run_trial(city: City, settings: RunSettings, *, tick: Tick) -> Trial:
     """Run a method over a city and compare what it releases with the truth."""
-    grid = settings.grid
-    recording = Recording.of(city.trips, grid)
-    simulation = Simulation.of(Curator(settings), _identities(city))
+    grid, run = settings.grid, SimulatedRun.of(city.trips, settings)
+    simulation, recording = run.simulation, run.recording
     crowd = Crowd(simulation.curator, simulation.population, city.weight)
     collected = Collected()
     for step in recording.steps():
@@ -206,12 +205,3 @@ def without_small_crowd(error: float, n_outcomes: int, city: City) -> float:
     """
     own = (n_outcomes - 1) / (8.0 * city.n_active)
     return max(error - own * (1.0 - 1.0 / city.weight), 0.5 * error)
-
-
-def _identities(city: City) -> Identities:
-    """Number the people of a city."""
-    people, keys = np.unique(city.drivers, return_inverse=True)
-    identities = Identities.none()
-    identities.add_keys(people.astype(np.uint64), np.arange(people.size))
-    identities.add_streams(keys.astype(np.int64))
-    return identities
