@@ -148,11 +148,9 @@ class RunSettings:
             door: Draw the sum of all simulated reports at once ("counts"), or every report bit by
                 bit ("reports").
         """
-        row = (
-            method
-            if isinstance(method, Method)
-            else find_method(method or (PAPER_METHOD if faithful else DEFAULT_METHOD))
-        )
+        if method is None:
+            method = PAPER_METHOD if faithful else DEFAULT_METHOD
+        row = find_method(method) if isinstance(method, str) else method
         if length_scale is not None and not (row.of_paper or row.lifecycle.uses_length):
             raise SettingError(
                 f"{row.name} has no length scale: it does not end streams by their length"

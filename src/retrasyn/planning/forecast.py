@@ -144,7 +144,7 @@ def forecast(
     >>> round(closed.noise.n_reports), closed.lifetime[0].epsilon
     (90, 7.0)
     """
-    _check(find_method(method or DEFAULT_METHOD), n_users, seed)
+    _check(find_method(DEFAULT_METHOD if method is None else method), n_users, seed)
     grid = Grid(CITY_BOX, SIDES[0])
     settings = RunSettings.of(method, grid=grid, epsilon=epsilon, window=window, seed=seed)
     means, gap = _Means(settings, n_users), settings.gap

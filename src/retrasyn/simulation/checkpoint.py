@@ -174,7 +174,8 @@ def _differences(
     saved: Mapping[str, Any], now: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any, Any]]:
     """Go through what two configurations answer differently, one level deep."""
-    for name in sorted(saved.keys() | now.keys()):
+    names = sorted(saved.keys() | now.keys(), key=lambda name: (name == "faithful", name))
+    for name in names:  # what being faithful changes says more, so it comes first
         ours, theirs = now.get(name), saved.get(name)
         if isinstance(ours, dict) and isinstance(theirs, dict):
             yield from _differences(theirs, ours)
