@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from retrasyn import Box, Curator, Grid, Roster
+from retrasyn import Box, Curator, Grid, Roster, RunSettings
 from retrasyn.engines.base import LocalEngine
 from retrasyn.messages import Aggregate, Grant
 from retrasyn.oracles.choice import n_answers, oracle_for
@@ -52,7 +52,11 @@ def nowhere(index: int, n_shards: int) -> Nowhere:
 
 def steps_of(engine: Any, n: int, method: str) -> list[float]:
     """Return the seconds of every timestamp: births and a surplus of 1 % in turn."""
-    curator = Curator(Grid(Box(0, 0, 1, 1), SIDE), method, seed=1, engine=engine, make_sink=nowhere)
+    curator = Curator(
+        RunSettings.of(method, grid=Grid(Box(0, 0, 1, 1), SIDE), seed=1),
+        engine=engine,
+        make_sink=nowhere,
+    )
     keys = np.arange(N_KEYS)
     roster = Roster(keys=keys, addresses=keys.astype(np.uint64), slots=np.zeros(N_KEYS, np.int64))
     generator = np.random.default_rng(1)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from retrasyn import Box, Curator, Grid, Roster
+from retrasyn import Box, Curator, Grid, Roster, RunSettings
 from retrasyn.messages import Aggregate, Grant
 from retrasyn.oracles.choice import n_answers, oracle_for
 from workloads import Line, best
@@ -25,7 +25,7 @@ def lines() -> Iterator[Line]:
 
 def against_uniforms() -> Iterator[Line]:
     """Estimate, steer and build tables at K = 6, against drawing uniforms."""
-    curator = Curator(Grid(Box(0, 0, 1, 1), 6), "steered", seed=1)
+    curator = Curator(RunSettings.of("steered", grid=Grid(Box(0, 0, 1, 1), 6), seed=1))
     keys = np.arange(N_KEYS)
     roster = Roster(keys=keys, addresses=keys.astype(np.uint64), slots=np.zeros(N_KEYS, np.int64))
     generator = np.random.default_rng(1)

@@ -10,7 +10,7 @@ import secrets
 import numpy as np
 import numpy.typing as npt
 
-from retrasyn import Box, Curator, Grid, Roster
+from retrasyn import Box, Curator, Grid, Roster, RunSettings
 from retrasyn.messages import Aggregate, Grant
 from retrasyn.oracles import OUE
 
@@ -21,7 +21,7 @@ GRID = Grid(Box(0, 0, 4, 4), side=4)
 def main() -> None:
     """Run ten timestamps and print what the curator did."""
     random = np.random.default_rng()
-    curator = Curator(GRID, "retrasyn-p", epsilon=1.0, window=5, seed=secrets.randbits(128))
+    curator = Curator(RunSettings.of("retrasyn-p", grid=GRID, window=5, seed="random"))
     keys = np.arange(N)  # ledger keys: small whole numbers, one per person
     roster = Roster(keys=keys, addresses=keys.astype(np.uint64), slots=np.zeros(N, np.int64))
     places = random.uniform(0, 2, (N, 2))  # everybody begins in the lower left quarter

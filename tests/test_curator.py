@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from retrasyn import METHODS, Box, Curator, Grid, Roster
-from retrasyn.curator import micro_nats
 from retrasyn.errors import SettingError
 from retrasyn.mechanisms.base import drive
 from retrasyn.messages import Aggregate, Flags
 from retrasyn.oracles.choice import n_answers, oracle_for
+from retrasyn.run_settings import RunSettings, micro_nats
 
 GRID = Grid(Box(0, 0, 1, 1), 3)
 
@@ -50,9 +50,9 @@ def run(curator, times):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_saved_and_restored_state_goes_on_alike(name):
-    one = Curator(GRID, name, window=4, seed=1)
+    one = Curator(RunSettings.of(name, grid=GRID, window=4, seed=1))
     run(one, range(10))
-    other = Curator(GRID, name, window=4, seed=1)
+    other = Curator(RunSettings.of(name, grid=GRID, window=4, seed=1))
     other.state.load_arrays(one.state.to_arrays())
     for ours, theirs in zip(run(one, range(10, 25)), run(other, range(10, 25)), strict=True):
         assert ours.ids.tobytes() == theirs.ids.tobytes()
@@ -62,7 +62,7 @@ def test_a_saved_and_restored_state_goes_on_alike(name):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_dialogue_depends_on_its_view_and_the_answers_alone(name):
-    curator = Curator(GRID, name, window=4, seed=1)
+    curator = Curator(RunSettings.of(name, grid=GRID, window=4, seed=1))
     run(curator, range(15))
     answers = {}
 
@@ -91,21 +91,21 @@ def test_a_dialogue_depends_on_its_view_and_the_answers_alone(name):
 
 
 def test_a_fresh_state_survives_saving():
-    one, other = Curator(GRID), Curator(GRID)
+    one, other = Curator(RunSettings.of(grid=GRID)), Curator(RunSettings.of(grid=GRID))
     other.state.load_arrays(one.state.to_arrays())
     assert other.state.t is None
     assert other.state.memory.released is None
 
 
 def test_timestamps_come_one_after_the_other():
-    curator = Curator(GRID)
+    curator = Curator(RunSettings.of(grid=GRID))
     run(curator, [5])
     with pytest.raises(SettingError, match="timestamp 7 follows 5"):
         run(curator, [7])
 
 
 def test_reporters_who_stay_silent_are_charged_all_the_same():
-    curator = Curator(GRID, "sample-p", window=3)
+    curator = Curator(RunSettings.of("sample-p", grid=GRID, window=3))
     nothing = Aggregate(counts=np.zeros(curator.states.n_states, np.int64), n=0)
     release = curator.step(0, size=5, roster=roster(9), collect=lambda grant, lane: nothing)
     assert release.n_reports == 9
@@ -126,10 +126,10 @@ def test_budgets_are_whole_micro_nats(epsilon, micro):
 
 def test_a_window_of_nothing_is_refused():
     with pytest.raises(SettingError, match="window=0"):
-        Curator(GRID, window=0)
+        Curator(RunSettings.of(grid=GRID, window=0))
 
 
 def test_a_negative_ledger_key_is_refused():
     who = Roster(keys=np.array([-1]), addresses=np.zeros(1, np.uint64), slots=np.zeros(1, np.int64))
     with pytest.raises(SettingError, match="negative"):
-        Curator(GRID).step(0, size=1, roster=who, collect=None)
+        Curator(RunSettings.of(grid=GRID)).step(0, size=1, roster=who, collect=None)

@@ -131,14 +131,15 @@ def test_the_deviations_name_the_answers_of_both_readings() -> None:
     "setting", sorted(set(re.findall(r"`--set ([a-z_]+=[\w.-]+)`", PROSE))), ids=str
 )
 def test_every_setting_the_documents_show_is_accepted(setting: str) -> None:
-    from retrasyn.simulation.plan import Plan
+    from retrasyn.run_settings import RunSettings
 
     name, _, value = setting.partition("=")
     rows = [find_method(row) for row in ("steered", "steered-hidden")]
     fitting = [row.name for row in rows for part in parts_of(row) if name in settings_of(part)]
     method = fitting[0] if fitting else "retrasyn-p"
-    plan = Plan.of(method, ledger="stream", settings={name: value})
-    assert plan.settings == {name: value}
+    grid = retrasyn.Grid(retrasyn.Box(0, 0, 1, 1), 2)
+    run = RunSettings.of(method, grid=grid, ledger="stream", settings={name: value})
+    assert run.settings == {name: value}
 
 
 @pytest.mark.parametrize("name", [*ALIASES, *ALIASES.values()])

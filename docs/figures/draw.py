@@ -15,7 +15,7 @@ from retrasyn.metrics.density import density_errors
 from retrasyn.metrics.pair import Pair
 from retrasyn.mobility.bank import STAY
 from retrasyn.oracles.oue import OUE
-from retrasyn.simulation.plan import Plan
+from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.stream import Live
 
 HERE = Path(__file__).parent
@@ -178,7 +178,7 @@ def draw_change() -> str:
 def draw_cell() -> str:
     """Draw what is known of one cell: reports alone, filtered, released, and the truth."""
     real = retrasyn.demo_city(seed=SEEDS[0])
-    live = Live.start(Plan.of("steered"), GRID, epsilon=1, window=20, seed=SEEDS[0])
+    live = Live.start(RunSettings.of("steered", grid=GRID, seed=SEEDS[0]))
     states = live.simulation.curator.states
     n_moves, n_cells = states.n_moves, GRID.n_cells
     arriving = np.flatnonzero(states.destinations == CELL)
@@ -439,7 +439,7 @@ def heat(x: int, y: int, shares: Series, most: float, names: tuple[str, str]) ->
 def draw_maps() -> str:
     """Draw one timestamp: where people are, what its reports say, what is released."""
     real = retrasyn.demo_city(seed=SEEDS[0])
-    live = Live.start(Plan.of("steered"), GRID, epsilon=1, window=20, seed=SEEDS[0])
+    live = Live.start(RunSettings.of("steered", grid=GRID, seed=SEEDS[0]))
     states, n_cells = live.simulation.curator.states, GRID.n_cells
     seen: list[tuple[float, int, Series, Series, Series]] = []
     for t in range(real.first_t, real.last_t + 1):

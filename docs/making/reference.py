@@ -33,7 +33,7 @@ _KINDS = {
 _SETTING_PAGES = {"campaign": "service.md", "map": "map.md#base-maps"}
 _GROUPS = {
     "Data": "Trajectories read write demo_city",
-    "Synthesis": "synthesize METHODS Curator Roster Release",
+    "Synthesis": "synthesize RunSettings METHODS Method Curator Roster Release",
     "Space": "Box Grid StateSpace",
     "Evaluation": "evaluate Scores",
     "Made-up streams": "generate city_network read_network RoadNetwork",

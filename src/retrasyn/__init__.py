@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     from retrasyn.messages import Release as Release
     from retrasyn.messages import Roster as Roster
     from retrasyn.methods import METHODS as METHODS
+    from retrasyn.methods import Method as Method
     from retrasyn.metrics.suite import Scores as Scores
     from retrasyn.metrics.suite import evaluate as evaluate
+    from retrasyn.run_settings import RunSettings as RunSettings
     from retrasyn.simulation.city import demo_city as demo_city
     from retrasyn.simulation.run import synthesize as synthesize
     from retrasyn.space.grid import Box as Box
@@ -46,11 +48,13 @@ _HOMES = {
     "Curator": "retrasyn.curator",
     "Grid": "retrasyn.space.grid",
     "METHODS": "retrasyn.methods",
+    "Method": "retrasyn.methods",
     "Interpretation": "retrasyn.interpretation",
     "Release": "retrasyn.messages",
     "RetraSynError": "retrasyn.errors",
     "RoadNetwork": "retrasyn.data.moving_objects.network",
     "Roster": "retrasyn.messages",
+    "RunSettings": "retrasyn.run_settings",
     "SAFE": "retrasyn.interpretation",
     "Scores": "retrasyn.metrics.suite",
     "StateSpace": "retrasyn.space.states",

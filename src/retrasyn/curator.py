@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,6 @@ import numpy.typing as npt
 from retrasyn.arrays import with_prefix, without_prefix
 from retrasyn.engines.base import Engine
 from retrasyn.errors import SettingError
-from retrasyn.interpretation import SAFE, Interpretation
 from retrasyn.mechanisms.base import Dialogue, MechanismMemory, Outcome, View, drive
 from retrasyn.messages import (
     MICRO,
@@ -27,46 +25,17 @@ from retrasyn.messages import (
     Release,
     Roster,
 )
-from retrasyn.methods import DEFAULT_METHOD, Method, check_oracle, find_method
 from retrasyn.mobility.model import MobilityModel, masses, standard_errors
-from retrasyn.oracles.choice import OracleWish, choose_oracle, n_answers, oracle_for
+from retrasyn.oracles.choice import n_answers, oracle_for
 from retrasyn.privacy.ledger import Ledger
-from retrasyn.space import Grid, StateSpace
+from retrasyn.run_settings import RunSettings
 from retrasyn.synthesis.lifecycle import LifecycleMemory, SynthesisContext
 from retrasyn.synthesis.shard import MakeSink
 from retrasyn.synthesis.synthesizer import ShardedStreams, Synthesizer
 
-MAX_EPSILON = 40.0
-MAX_WINDOW = 1_000_000_000
 MAX_ROUNDS = 100_000  # the latest rounds a receipt tells of
 Collect = Callable[[Grant, str], Aggregate]
 """Answers a grant on a lane: the one door between the curator and the devices."""
-
-
-def micro_nats(epsilon: float) -> int:
-    """Return a budget as a whole number of micro-nats, rounded down.
-
-    >>> micro_nats(1.0)
-    1000000
-    """
-    if not math.isfinite(epsilon) or not 0 < epsilon <= MAX_EPSILON:
-        raise SettingError(
-            f"epsilon={epsilon:g} must lie above 0 and at most {MAX_EPSILON:g}; 1 is a usual value"
-        )
-    micro = int(epsilon * MICRO + 1e-6)
-    if micro < 1:
-        raise SettingError(f"epsilon={epsilon:g} is below one micro-nat; 1 is a usual value")
-    return micro
-
-
-def check_window(window: int) -> int:
-    """Refuse a window that protects nothing."""
-    if not 1 <= window <= MAX_WINDOW:
-        raise SettingError(
-            f"window={window} must be at least 1 timestamp and at most {MAX_WINDOW:,}; "
-            "1 protects single events, 20 is usual"
-        )
-    return window
 
 
 @dataclass(slots=True)
@@ -126,48 +95,35 @@ class Curator:
     `step` is told how many synthetic points are wanted, who has something to report, and a
     function that brings the reports of those it grants. It never sees a position.
 
-    >>> import numpy as np
-    >>> from retrasyn import Box, Curator, Grid, Roster
-    >>> from retrasyn.messages import Aggregate
-    >>> curator = Curator(Grid(Box(0, 0, 1, 1), side=2), window=5)
-    >>> nobody = Roster.empty()
-    >>> release = curator.step(0, size=3, roster=nobody, collect=None)
+    >>> from retrasyn import Box, Curator, Grid, Roster, RunSettings
+    >>> curator = Curator(RunSettings.of(grid=Grid(Box(0, 0, 1, 1), side=2), window=5))
+    >>> release = curator.step(0, size=3, roster=Roster.empty(), collect=None)
     >>> release.ids.tolist(), release.n_reports
     ([0, 1, 2], 0)
     """
 
     def __init__(
         self,
-        grid: Grid,
-        method: str | Method = DEFAULT_METHOD,
+        settings: RunSettings,
         *,
-        epsilon: float = 1.0,
-        window: int = 20,
-        seed: int = 0,
-        reading: Interpretation = SAFE,
-        length_scale: float | None = None,
-        oracle: OracleWish = "oue",
-        n_threads: int | None = None,
+        mean_length: float | None = None,
         engine: Engine | None = None,
         make_sink: MakeSink | None = None,
     ) -> None:
-        self.method = find_method(method) if isinstance(method, str) else method
-        self.grid = grid
-        self.states = StateSpace(grid, endpoints=self.method.endpoints)
-        self.epsilon = micro_nats(epsilon)
-        self.window = check_window(window)
-        self.seed = seed
-        self.reading = reading
-        self.length_scale = length_scale  # None: from what was released
-        self.gap = reading.gap(self.window)
-        self.oracle = self._choose_oracle(oracle)
-        self.synthesizer = Synthesizer(grid, seed, self.method.steers)
+        self.settings = settings
+        self.method = settings.method
+        self.grid = settings.grid
+        self.states = settings.states
+        self.epsilon = settings.budget
+        self.window = settings.window
+        self.seed = settings.seed
+        self.reading = settings.interpretation
+        self.length_scale = settings.length_scale(mean_length)  # None: from what was released
+        self.gap = settings.gap
+        self.oracle = settings.chosen_oracle
+        self.synthesizer = Synthesizer(self.grid, self.seed, self.method.steers)
         streams = ShardedStreams.open(
-            grid,
-            engine,
-            continuous=self.method.continuous,
-            n_threads=n_threads,
-            make_sink=make_sink,
+            self.grid, engine, continuous=self.method.continuous, make_sink=make_sink
         )
         ledger = self.method.division.open_ledger(epsilon=self.epsilon, gap=self.gap)
         memory = self.method.mechanism.open_memory(self.states, self.gap, self.method.topics)
@@ -254,16 +210,6 @@ class Curator:
         """Say how the answers of a grant are hidden."""
         answers = n_answers(grant.question, self.states)
         return dataclasses.replace(grant, oracle=self.oracle, n_answers=answers)
-
-    def _choose_oracle(self, wish: OracleWish) -> str:
-        """Choose once, from public settings: how many states there are and what one report has.
-
-        Where epsilon is divided, a report is taken to have an even part of it.
-        """
-        check_oracle(self.method, wish)
-        whole = self.method.division.splits_users
-        each = self.epsilon if whole else max(1, self.epsilon // self.gap)
-        return choose_oracle(wish, each, self.states.n_states)
 
     def estimate(self, grant: Grant, aggregate: Aggregate) -> Estimate | None:
         """Turn a sum of reports into frequencies; None where nobody answered."""

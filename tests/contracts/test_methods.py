@@ -10,8 +10,8 @@ from retrasyn.engines.base import LocalEngine
 from retrasyn.errors import SettingError
 from retrasyn.interpretation import SAFE
 from retrasyn.methods import configure, find_method, parts_of, settings_of
+from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.city import CITY_BOX, demo_city
-from retrasyn.simulation.plan import Plan
 from retrasyn.simulation.stream import Live
 from retrasyn.space import Box, Grid, StateSpace
 from retrasyn.synthesis.lifecycle import Immortal
@@ -216,7 +216,7 @@ def test_a_jump_as_the_authors_read_it_is_never_declared_per_person(name, city):
 def test_adaptive_methods_do_not_fall_silent_for_ever(name):
     still = demo_city(n_users=3000, n_timestamps=120, seed=1)
     times = []
-    curator_steps = Live.start(Plan.of(name), Grid(CITY_BOX, 1), epsilon=1, window=10)
+    curator_steps = Live.start(RunSettings.of(name, grid=Grid(CITY_BOX, 1), window=10))
     t, traj_id, user_id = still.t, still.traj_id, still.user_id
     for now in range(120):
         rows = t == now

@@ -15,12 +15,12 @@ from retrasyn.data.writing_files import write
 from retrasyn.experiments import runner
 from retrasyn.experiments.cells import UTILITY, Cell, ResultFile, Timing
 from retrasyn.experiments.measuring import OF_SPAN, clock, measure
-from retrasyn.experiments.sources import DataSource, extent
+from retrasyn.experiments.sources import DataSource
 from retrasyn.experiments.studies import ALL_DATA, STUDIES, Scope, cells_of, timings_of
 from retrasyn.metrics.suite import evaluate
 from retrasyn.simulation.city import demo_city
 from retrasyn.simulation.run import synthesize
-from retrasyn.space import Grid
+from retrasyn.space import Box, Grid
 
 pytestmark = pytest.mark.system
 
@@ -47,7 +47,7 @@ def cell(**changes):
 
 @pytest.mark.parametrize("method", ["retrasyn-p", "lba", "steered"])
 def test_a_measured_run_is_what_the_library_makes(city, method):
-    grid = Grid(extent(city), 4)
+    grid = Grid(Box.around(city.x, city.y), 4)
     synthetic, receipt = synthesize(city, method, grid=grid, epsilon=2.0, window=10, seed=3)
     (row,) = measure(city, [cell(method=method, epsilon=2.0, window=10, seed=3)])
     scores = evaluate(city, synthetic, grid, seed=3).to_dict()

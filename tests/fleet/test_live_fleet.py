@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from retrasyn import Box, Grid, write
+from retrasyn.curator import Curator
 from retrasyn.data.metadata import Clock
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.messages import Aggregate, Question
-from retrasyn.simulation.plan import Plan
+from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.rounds import Answers, Folded, Recorded
 from retrasyn.wire.canonical import unseal
 from retrasyn.wire.texts import decode_manifest
@@ -82,9 +83,7 @@ def check_releases(live, lines, numbers, *, window, folder):
         manifest = decode_manifest(unseal(server.campaign())[0])
     rounds = {line["t"]: fold_plainly(line, manifest, numbers) for line in lines}
     live.release(max(rounds))
-    curator = Plan.of("steered").curator(
-        Grid(Box(0, 0, 10, 10), 6), epsilon=1.0, window=window, seed=SEED
-    )
+    curator = Curator(RunSettings.of(grid=Grid(Box(0, 0, 10, 10), 6), window=window, seed=SEED))
     recorded, clock = (
         Recorded(curator),
         Clock(

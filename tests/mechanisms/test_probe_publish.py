@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from retrasyn import METHODS, Curator, synthesize
+from retrasyn import METHODS, Curator, RunSettings, synthesize
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.interpretation import SAFE
 from retrasyn.mechanisms.base import View, drive
@@ -241,7 +241,11 @@ def roster(n):
 def test_whoever_comes_and_goes_never_spends_more_than_epsilon(name, seed, window, unit, silence):
     random = np.random.default_rng(seed)
     reading = SAFE.answer(unit=unit)
-    curator = Curator(GRID, name, window=window, seed=seed, reading=reading)
+    curator = Curator(
+        dataclasses.replace(
+            RunSettings.of(name, grid=GRID, window=window, seed=seed), interpretation=reading
+        )
+    )
     reports = defaultdict(list)
 
     def collect(grant, lane):
@@ -434,7 +438,7 @@ def test_memory_survives_the_way_to_arrays_and_back(past, gap):
 @pytest.mark.parametrize("name", PLAIN)
 def test_a_curator_handed_over_at_any_moment_goes_on_alike(name):
     def curator():
-        return Curator(GRID, name, window=3, seed=5)
+        return Curator(RunSettings.of(name, grid=GRID, window=3, seed=5))
 
     def collect(grant, lane):
         counts = np.random.default_rng([grant.t, lane == "probe"]).integers(

@@ -6,10 +6,10 @@ import pytest
 from retrasyn import METHODS, Grid, demo_city
 from retrasyn.messages import Grant
 from retrasyn.oracles.oue import OUE
-from retrasyn.planning.trial import City, Crowd, _identities, built_in_cities, run_trial
+from retrasyn.planning.trial import City, Crowd, built_in_cities, run_trial
+from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.city import CITY_BOX
-from retrasyn.simulation.plan import Plan
-from retrasyn.simulation.population import Recording
+from retrasyn.simulation.run import SimulatedRun
 
 PRIVATE = [name for name, row in METHODS.items() if row.division.private]
 
@@ -21,8 +21,9 @@ def city():
 
 def simulate(city, method):
     grid = Grid(CITY_BOX, 3)
-    simulation = Plan.of(method).simulation(grid, _identities(city), epsilon=1.0, window=5, seed=4)
-    return simulation, list(Recording.of(city.trips, grid).steps())
+    settings = RunSettings.of(method, grid=grid, window=5, seed=4)
+    run = SimulatedRun.of(city.trips, settings)
+    return run.simulation, list(run.recording.steps())
 
 
 @pytest.mark.parametrize("method", PRIVATE)
@@ -41,15 +42,8 @@ def test_people_who_stand_for_themselves_are_simulated_as_by_synthesize(method, 
 def test_a_crowd_of_a_thousand_times_as_many_can_be_had_of_every_method(method, city):
     many = City("large", city.trips, 1_000.0)
     ticks = []
-    trial = run_trial(
-        many,
-        Plan.of(method),
-        side=3,
-        epsilon=1.0,
-        window=5,
-        seed=1,
-        tick=lambda: ticks.append(1),
-    )
+    settings = RunSettings.of(method, grid=Grid(CITY_BOX, 3), window=5, seed=1)
+    trial = run_trial(many, settings, tick=lambda: ticks.append(1))
     assert len(ticks) == 25
     assert 0 < trial.density_error < np.log(2)
     assert 0 < trial.transition_error < np.log(2)

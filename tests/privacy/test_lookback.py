@@ -16,7 +16,6 @@ from retrasyn.privacy.division import UserDivision
 from retrasyn.privacy.ledger import UserLedger
 from retrasyn.privacy.replay import Replay
 from retrasyn.privacy.selection import PhaseSlots
-from retrasyn.simulation.replays import pack_replay, unpack_replay
 
 EPSILON = 1_000_000
 FURTHEST = 9
@@ -78,9 +77,9 @@ def test_the_recount_equals_a_count_over_all_windows(window, unit, asked, pause)
             reports[key].append((t, lookback, epsilon))
         if number == pause:  # a checkpoint, and a run that goes on from it
             assert replay.worst == worst_of_all(reports, unit, window)
-            arrays = pack_replay("declared", replay)
+            arrays = replay.to_arrays("declared")
             replay = Replay(span, FURTHEST)
-            unpack_replay("declared", replay, arrays)
+            replay.load_arrays("declared", arrays)
     for key, spent in reports.items():
         assert replay.worst_of(key) == RECOUNTS[unit](spent, window)
     assert replay.worst == worst_of_all(reports, unit, window)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import retrasyn
 from retrasyn import METHODS, demo_city, synthesize
-from retrasyn.simulation.plan import Plan
+from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.stream import Live
 from retrasyn.space import Box, Grid
 from support.streams import BOX, recordings
@@ -77,7 +77,7 @@ def test_no_round_has_more_reports_than_devices_that_could_have_any(real):
 
 @pytest.mark.parametrize("name", ["retrasyn-p", "uniform-b"])
 def test_a_live_run_tells_the_rounds_of_its_releases(name):
-    live = Live.start(Plan.of(name), Grid(Box(*BOX), 3), epsilon=1, window=3, seed=5)
+    live = Live.start(RunSettings.of(name, grid=Grid(Box(*BOX), 3), window=3, seed=5))
     releases = []
     for t in range(20):
         users = list(range(30 if t % 7 else 0))
@@ -118,7 +118,7 @@ def test_rounds_are_columns_on_one_line_of_the_json(city):
 
 
 def test_a_receipt_without_rounds_has_empty_columns():
-    live = Live.start(Plan.of("uniform-b"), Grid(Box(*BOX), 3), epsilon=1, window=3, seed=5)
+    live = Live.start(RunSettings.of("uniform-b", grid=Grid(Box(*BOX), 3), window=3, seed=5))
     live.step(0, [], [], [])
 
     rounds = json.loads(live.receipt().to_json())["rounds"]

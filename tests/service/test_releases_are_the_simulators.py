@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from retrasyn.curator import Curator
 from retrasyn.data.metadata import Clock
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.data.writing_files import write
@@ -116,15 +117,14 @@ class Naive:
             self.asked[t] = service.rounds.calendar.row(t).epsilon
             for frame in frames:
                 self.read(t, frame)
-        plan = campaign.plan
+        run = campaign.run_settings
         division = (
             UserDivision(Reported(self.who))
-            if plan.method.division.splits_users
+            if run.method.division.splits_users
             else Paid(self.asked, self.who)
         )
-        row = dataclasses.replace(plan.method, division=division)
-        self.curator = dataclasses.replace(campaign, plan=dataclasses.replace(plan, method=row))
-        self.curator = self.curator.make_curator()
+        row = dataclasses.replace(run.method, division=division)
+        self.curator = Curator(dataclasses.replace(run, method=row))
 
     def read(self, t, frame):
         if is_heartbeat(frame):

@@ -7,8 +7,8 @@ from retrasyn import Box, Curator, Grid, synthesize
 from retrasyn.errors import SettingError
 from retrasyn.messages import Ask, Roster
 from retrasyn.oracles.choice import choose_oracle, named_oracle, oracle_for
+from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.city import CITY_BOX, demo_city
-from retrasyn.simulation.plan import Plan
 from retrasyn.simulation.report_sources import Counts, Reports
 
 MILLION = 1_000_000
@@ -59,17 +59,21 @@ def test_the_choice_has_the_least_variance_or_the_smallest_report(wish, epsilon,
 
 def test_where_epsilon_is_divided_the_choice_is_made_for_a_part_of_it():
     grid = Grid(Box(0, 0, 1, 1), 1)
-    states = Curator(grid, "retrasyn-p").states.n_states
+    states = RunSettings.of("retrasyn-p", grid=grid).states.n_states
     assert choose_oracle("auto", 4 * MILLION, 12) == "grr"
     assert choose_oracle("auto", 4 * MILLION // 21, 12) == "oue"
-    curator = Curator(Grid(Box(0, 0, 1, 1), 2), "retrasyn-b", epsilon=4, oracle="auto")
+    curator = Curator(
+        RunSettings.of("retrasyn-b", grid=Grid(Box(0, 0, 1, 1), 2), epsilon=4, oracle="auto")
+    )
     assert curator.oracle == "oue"
     assert states == 3
-    assert Curator(grid, "retrasyn-p", epsilon=4, oracle="auto").oracle == "grr"
+    assert (
+        Curator(RunSettings.of("retrasyn-p", grid=grid, epsilon=4, oracle="auto")).oracle == "grr"
+    )
 
 
 def test_a_grant_says_how_to_answer_and_yes_or_no_stays_one_bit():
-    curator = Curator(Grid(Box(0, 0, 1, 1), 4), "retrasyn-p", oracle="grr")
+    curator = Curator(RunSettings.of("retrasyn-p", grid=Grid(Box(0, 0, 1, 1), 4), oracle="grr"))
     keys = np.arange(50)
     roster = Roster(keys=keys, addresses=keys.astype(np.uint64), slots=keys)
     grant = curator.grant(Ask(share=1.0), t=0, roster=roster)
@@ -86,13 +90,14 @@ def test_a_grant_says_how_to_answer_and_yes_or_no_stays_one_bit():
 
 @pytest.mark.parametrize("method", ["lbd", "lpa-steered"])
 def test_a_method_that_foresees_errors_of_unary_encoding_keeps_to_it(method):
-    assert Plan.of(method).oracle == "oue"
+    grid = Grid(Box(0, 0, 1, 1), 2)
+    assert RunSettings.of(method, grid=grid).oracle == "oue"
     with pytest.raises(SettingError, match="use --oracle oue, not grr"):
-        Plan.of(method, oracle="grr")
+        RunSettings.of(method, grid=grid, oracle="grr")
 
 
 def test_an_unknown_oracle_is_refused():
     with pytest.raises(SettingError, match="not one of oue, grr, olh, auto, small"):
-        Curator(Grid(Box(0, 0, 1, 1), 2), oracle="rappor")
+        RunSettings.of(grid=Grid(Box(0, 0, 1, 1), 2), oracle="rappor")
     with pytest.raises(SettingError, match="not one of oue, grr, olh"):
         named_oracle("auto", MILLION, 4)

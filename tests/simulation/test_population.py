@@ -9,8 +9,13 @@ import naive
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.interpretation import AUTHORS, SAFE
 from retrasyn.messages import ENTERING, MOVING, QUITTING, Grant, Question
-from retrasyn.simulation.population import Recording, SimulatedDevices, Step, stable_words
-from retrasyn.simulation.run import _identities
+from retrasyn.simulation.population import (
+    Identities,
+    Recording,
+    SimulatedDevices,
+    Step,
+    stable_words,
+)
 from retrasyn.space import Box, Grid, StateSpace
 from support.streams import BOX, recordings
 
@@ -20,7 +25,7 @@ GRID = Grid(Box(*BOX), SIDE)
 
 def devices(real, *, reading=SAFE, endpoints=True, everybody=False, seed=0):
     return SimulatedDevices(
-        identities=_identities(real, reading.ledger),
+        identities=Identities.of(real, reading.ledger),
         states=StateSpace(GRID, endpoints=endpoints),
         reading=reading,
         gap=4,

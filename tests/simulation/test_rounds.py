@@ -9,7 +9,8 @@ from retrasyn import METHODS, Box, Curator, Grid, Roster
 from retrasyn.messages import MICRO, Aggregate, Flags
 from retrasyn.oracles.choice import n_answers, oracle_for
 from retrasyn.privacy.division import UserDivision
-from retrasyn.simulation.plan import Plan
+from retrasyn.run_settings import RunSettings
+from retrasyn.simulation.accounting import receipt_of
 from retrasyn.simulation.rounds import Answers, Folded, Recorded
 
 GRID = Grid(Box(0, 0, 1, 1), 3)
@@ -54,9 +55,8 @@ def folded(t, notes, curator):
 
 @pytest.mark.parametrize("name", ONE_ASK)
 def test_recorded_sums_give_the_releases_of_the_simulation(name):
-    plan = Plan.of(name)
-    first = plan.curator(GRID, epsilon=1.0, window=4, seed=3)
-    second = Recorded(plan.curator(GRID, epsilon=1.0, window=4, seed=3), n_users=60)
+    settings = RunSettings.of(name, grid=GRID, window=4, seed=3)
+    first, second = Curator(settings), Recorded(Curator(settings), n_users=60)
     n_reports = 0
     for t in range(12):
         notes = []
@@ -73,23 +73,14 @@ def test_recorded_sums_give_the_releases_of_the_simulation(name):
 
 
 def test_the_receipt_of_recorded_rounds_tells_what_was_counted():
-    plan = Plan.of("steered")
-    recorded = Recorded(plan.curator(GRID, epsilon=1.0, window=4, seed=3), n_users=60)
-    source = plan.curator(GRID, epsilon=1.0, window=4, seed=3)
+    settings = RunSettings.of("steered", grid=GRID, window=4, seed=3)
+    recorded, source = Recorded(Curator(settings), n_users=60), Curator(settings)
     for t in range(7):
         notes = []
         simulated(source, t, notes)
         recorded.step(folded(t, notes, source))
-    receipt = plan.receipt(
-        recorded,
-        seed=None,
-        has_users=True,
-        box_inferred=False,
-        enrols_on_sight=False,
-        n_points_in=140,
-        n_points_dropped=0,
-        n_points_out=140,
-    )
+    receipt = receipt_of(recorded)
+    assert receipt.n_points_in == receipt.n_points_out == sum(20 + t % 3 for t in range(7))
     assert (receipt.door, receipt.n_users, receipt.within_guarantee) == ("rounds", 60, True)
     assert receipt.n_reports == sum(receipt.rounds.n_reports)
 
@@ -101,7 +92,7 @@ def test_sums_must_say_whose_they_are():
 
 
 def test_a_view_does_not_begin_a_timestamp():
-    curator = Curator(GRID, "uniform-p", window=4)
+    curator = Curator(RunSettings.of("uniform-p", grid=GRID, window=4))
     assert curator.view(9).first_t == 9
     assert dataclasses.asdict(curator.view(3))["t"] == 3
     assert curator.state.first_t is None

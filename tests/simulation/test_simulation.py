@@ -13,10 +13,10 @@ from retrasyn.data.trajectories import Trajectories
 from retrasyn.mechanisms.base import drive
 from retrasyn.messages import Flags, Grant
 from retrasyn.oracles.choice import n_answers
+from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.city import CITY_BOX, demo_city
-from retrasyn.simulation.plan import Plan
 from retrasyn.simulation.population import Recording, Step
-from retrasyn.simulation.run import _identities
+from retrasyn.simulation.run import SimulatedRun
 from retrasyn.space import Box, Grid
 from support.streams import BOX, recordings
 
@@ -27,22 +27,22 @@ GRID = Grid(Box(*BOX), 5)
 
 @dataclass(slots=True)
 class Watching:
-    """A door that lets everything through and writes down what was asked and answered."""
+    """A report source that lets everything through and writes down what was asked and answered."""
 
-    door: object
+    source: object
     asked: list = field(default_factory=list)
     sums: dict = field(default_factory=dict)
 
     def collect(self, grant, states, addresses, *, n_states, lane):
         self.asked.append((grant.t, grant.question, grant.epsilon, lane, grant.reporters.tolist()))
-        answer = self.door.collect(grant, states, addresses, n_states=n_states, lane=lane)
+        answer = self.source.collect(grant, states, addresses, n_states=n_states, lane=lane)
         self.sums[grant.t, lane] = answer
         return answer
 
 
 @dataclass(slots=True)
 class Repeating:
-    """A door that gives the sums of another run, whatever the devices say."""
+    """A report source that gives the sums of another run, whatever the devices say."""
 
     sums: dict
 
@@ -50,14 +50,12 @@ class Repeating:
         return self.sums[grant.t, lane]
 
 
-def watch(plan, real, *, window=3, seed=0, grid=GRID, door=None):
-    """Run a plan over recorded data; return its door and its releases."""
-    simulation = plan.simulation(
-        grid, _identities(real, plan.reading.ledger), epsilon=1.0, window=window, seed=seed
-    )
-    simulation.door = Watching(simulation.door if door is None else door)
-    steps = Recording.of(real, grid).steps()
-    return simulation, [simulation.step(step) for step in steps]
+def watch(name, real, *, window=3, source=None, **options):
+    """Run a method over recorded data; return the simulation and its releases."""
+    run = SimulatedRun.of(real, RunSettings.of(name, grid=GRID, window=window, **options))
+    simulation = run.simulation
+    simulation.source = Watching(simulation.source if source is None else source)
+    return simulation, list(run.releases())
 
 
 def elsewhere(real, seed):
@@ -82,10 +80,10 @@ def shape(release):
 def test_who_is_asked_what_and_when_does_not_depend_on_where_anybody_goes(
     name, real, window, jump, ledger, seed
 ):
-    plan = Plan.of(name, jump=jump, ledger=ledger)
-    one, _ = watch(plan, real, window=window, seed=seed)
-    other, _ = watch(plan, elsewhere(real, seed), window=window, seed=seed)
-    assert one.door.asked == other.door.asked
+    options = {"jump": jump, "ledger": ledger, "window": window, "seed": seed}
+    one, _ = watch(name, real, **options)
+    other, _ = watch(name, elsewhere(real, seed), **options)
+    assert one.source.asked == other.source.asked
 
 
 @pytest.mark.parametrize("name", STEERED)
@@ -98,27 +96,24 @@ def test_jumps_of_a_whole_city_do_not_show_in_who_is_asked(name):
         city.user_of_stream,
     )  # fmt: skip
     for jump in ("split", "clamp"):
-        plan = Plan.of(name, jump=jump)
-        one, _ = watch(plan, inside, window=4)
-        other, _ = watch(plan, elsewhere(inside, 1), window=4)
-        assert one.door.asked
-        assert one.door.asked == other.door.asked
+        one, _ = watch(name, inside, jump=jump, window=4)
+        other, _ = watch(name, elsewhere(inside, 1), jump=jump, window=4)
+        assert one.source.asked
+        assert one.source.asked == other.source.asked
 
 
 @given(recordings(), st.integers(1, 6), st.integers(0, 99))
 def test_where_presence_is_hidden_who_reports_does_not_depend_on_it(real, window, seed):
-    plan = Plan.of("steered-hidden")
+    settings = RunSettings.of("steered-hidden", grid=GRID, window=window, seed=seed)
     random = np.random.default_rng(seed)
     asked = []
     for changed in (False, True):
-        simulation = plan.simulation(
-            GRID, _identities(real, "user"), epsilon=1.0, window=window, seed=seed
-        )
-        simulation.door = Watching(simulation.door)
+        simulation = SimulatedRun.of(real, settings).simulation
+        simulation.source = Watching(simulation.source)
         for step in Recording.of(real, GRID).steps():
             there = random.random(step.streams.size) < (0.5 if changed else 2.0)
             simulation.step(Step(step.t, step.streams[there], step.cells[there]))
-        asked.append(simulation.door.asked)
+        asked.append(simulation.source.asked)
     assert asked[0] == asked[1]
 
 
@@ -127,11 +122,11 @@ def test_where_presence_is_hidden_everybody_enrolled_answers_once_a_gap_absent_o
     real = Trajectories.from_columns(
         traj_id=np.arange(n), t=np.arange(n) % 15, x=np.full(n, 0.5), y=np.full(n, 0.5)
     )
-    simulation, _ = watch(Plan.of("steered-hidden"), real, window=window)
+    simulation, _ = watch("steered-hidden", real, window=window)
     for first in range(15 - window):
         within = [
             key
-            for t, _, _, _, keys in simulation.door.asked
+            for t, _, _, _, keys in simulation.source.asked
             for key in keys
             if first <= t < first + window + 1
         ]
@@ -142,37 +137,37 @@ def test_where_presence_is_hidden_everybody_enrolled_answers_once_a_gap_absent_o
 @settings(max_examples=10)
 @given(real=recordings(), jump=st.sampled_from(["split", "clamp"]), seed=st.integers(0, 99))
 def test_a_release_depends_on_positions_only_through_sums_of_reports(name, real, jump, seed):
-    plan = Plan.of(name, jump=jump)
-    one, releases = watch(plan, real, seed=seed)
-    _, others = watch(plan, elsewhere(real, seed), seed=seed, door=Repeating(one.door.sums))
+    one, releases = watch(name, real, jump=jump, seed=seed)
+    repeating = Repeating(one.source.sums)
+    _, others = watch(name, elsewhere(real, seed), jump=jump, seed=seed, source=repeating)
     assert [shape(release) for release in releases] == [shape(release) for release in others]
 
 
 @pytest.mark.parametrize("name", STEERED)
 def test_sums_sizes_and_flags_alone_make_the_release(name):
     city = demo_city(n_users=400, n_timestamps=30, seed=3)
-    plan, grid = Plan.of(name), Grid(CITY_BOX, 4)
+    settings = RunSettings.of(name, grid=Grid(CITY_BOX, 4), window=5, seed=2)
     told = []
-    simulation = plan.simulation(grid, _identities(city, "user"), epsilon=1.0, window=5, seed=2)
-    simulation.door = Watching(simulation.door)
+    simulation = SimulatedRun.of(city, settings).simulation
+    simulation.source = Watching(simulation.source)
     releases = []
-    for step in Recording.of(city, grid).steps():
+    for step in Recording.of(city, settings.grid).steps():
         releases.append(simulation.step(step))
         population = simulation.population
         flags = Flags(
             n_entering=population.n_entering, ages_of_quitters=population.ages_of_quitters
         )
         told.append((step.t, population.size, population.roster().keys.size, flags))
-    curator = Curator(grid, plan.method, window=5, seed=2, reading=plan.reading)
-    hidden = plan.method.presence == "hidden"
-    public = plan.method.presence == "flags"
+    curator = Curator(settings)
+    hidden = settings.method.presence == "hidden"
+    public = settings.method.presence == "flags"
     for release, (t, size, n_enrolled, known) in zip(releases, told, strict=True):
         size = 999 if hidden else size  # noqa: PLW2901 - it must not matter
         n_enrolled = n_enrolled if hidden else 0  # noqa: PLW2901 - the same
         flags = known if public else None
 
         def answer(ask, t=t):
-            sums = simulation.door.sums.get((t, ask.lane))
+            sums = simulation.source.sums.get((t, ask.lane))
             grant = Grant(
                 t=t, epsilon=1_000_000, reporters=np.empty(0, np.int64), question=ask.question
             )
@@ -187,20 +182,21 @@ def test_sums_sizes_and_flags_alone_make_the_release(name):
 @settings(max_examples=15)
 @given(real=recordings(), jump=st.sampled_from(["split", "clamp"]), side=st.integers(1, 5))
 def test_real_reports_and_sums_of_them_have_the_same_shape(name, real, jump, side):
-    plan, grid = Plan.of(name, jump=jump), Grid(Box(*BOX), side)
+    grid = Grid(Box(*BOX), side)
+    options = {"grid": grid, "jump": jump, "window": 2, "seed": 1}
     simulations = [
-        plan.simulation(grid, _identities(real, "user"), epsilon=1.0, window=2, seed=1, door=door)
+        SimulatedRun.of(real, RunSettings.of(name, door=door, **options)).simulation
         for door in ("counts", "reports")
     ]
     for simulation in simulations:
-        simulation.door = Watching(simulation.door)
+        simulation.source = Watching(simulation.source)
         for step in Recording.of(real, grid).steps():
             simulation.step(step)
-    counts, reports = (simulation.door for simulation in simulations)
+    counts, reports = (simulation.source for simulation in simulations)
     assert counts.asked == reports.asked
     for t, question, _, lane, keys in counts.asked:
-        for door in (counts, reports):
-            assert door.sums[t, lane].n == len(keys)
-            assert door.sums[t, lane].counts.size == n_answers(
+        for source in (counts, reports):
+            assert source.sums[t, lane].n == len(keys)
+            assert source.sums[t, lane].counts.size == n_answers(
                 question, simulations[0].curator.states
             )

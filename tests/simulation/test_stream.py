@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from retrasyn import METHODS, synthesize
 from retrasyn.errors import InputError
-from retrasyn.simulation.plan import Plan
+from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.stream import Live
 from retrasyn.space import Box, Grid
 from support.streams import BOX, recordings
@@ -35,7 +35,9 @@ def test_live_and_recorded_runs_agree_to_the_last_byte(name, real, ledger):
     recorded, receipt = synthesize(
         real, name, box=BOX, grid=3, window=4, ledger=ledger, settings={}, seed=5
     )
-    live = Live.start(Plan.of(name, ledger=ledger), Grid(Box(*BOX), 3), epsilon=1, window=4, seed=5)
+    live = Live.start(
+        RunSettings.of(name, grid=Grid(Box(*BOX), 3), ledger=ledger, window=4, seed=5)
+    )
     releases = play(live, real)
     assert [release.t for release in releases] == list(range(real.first_t, real.last_t + 1))
     t = recorded.t
@@ -49,7 +51,7 @@ def test_live_and_recorded_runs_agree_to_the_last_byte(name, real, ledger):
 
 
 def start(**keywords):
-    return Live.start(Plan.of("uniform-b"), Grid(Box(*BOX), 2), epsilon=1, window=3, **keywords)
+    return Live.start(RunSettings.of("uniform-b", grid=Grid(Box(*BOX), 2), window=3, **keywords))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_a_stream_that_returns_charges_the_same_key():
 def test_a_live_run_that_hides_presence_says_that_enrolment_shows():
     grid = Grid(Box(*BOX), 3)
     hidden, counted = (
-        Live.start(Plan.of(name), grid, epsilon=1, window=4, seed=5)
+        Live.start(RunSettings.of(name, grid=grid, window=4, seed=5))
         for name in ("steered-hidden", "steered")
     )
     assert any("first seen" in item for item in hidden.receipt().not_protected)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from retrasyn.curator import Curator
 from retrasyn.errors import BudgetExceeded
 from retrasyn.messages import MICRO, Aggregate, Question
-from retrasyn.simulation.plan import Plan
+from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.rounds import Answers, Folded, Recorded
 from retrasyn.space import Box, Grid
 
@@ -13,8 +14,8 @@ GRID = Grid(Box(0, 0, 1, 1), 2)
 
 
 def recorded(method, **settings):
-    plan = Plan.of(method, settings=settings)
-    return Recorded(plan.curator(GRID, epsilon=1.0, window=3, seed=1))
+    run = RunSettings.of(method, grid=GRID, window=3, seed=1, settings=settings)
+    return Recorded(Curator(run))
 
 
 def folded(t, keys, *, epsilon=MICRO, question=None):

@@ -48,7 +48,7 @@ def audit_reports(
         _refuse_options_before(context)
         return
     from retrasyn.audit.oracle import audit_oracle
-    from retrasyn.curator import micro_nats
+    from retrasyn.run_settings import micro_nats
 
     with saying_stopped(), interruptible_progress(quiet or as_json, unit="reports") as progress:
         verdict = audit_oracle(
@@ -146,7 +146,7 @@ def audit_window(
     Example: retrasyn audit window --runs 200
     """
     from retrasyn.audit.window import audit_window as attack_devices
-    from retrasyn.curator import micro_nats
+    from retrasyn.run_settings import micro_nats
 
     with saying_stopped(), interruptible_progress(quiet or as_json, unit="devices") as progress:
         verdict = attack_devices(

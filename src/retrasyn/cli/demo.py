@@ -16,8 +16,8 @@ from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 
 if TYPE_CHECKING:
     from retrasyn.metrics.suite import Scores
-    from retrasyn.oracles.choice import OracleWish
     from retrasyn.privacy.receipt import Receipt
+    from retrasyn.run_settings import RunSettings
 
 _FILES = ("real.parquet", "synthetic.parquet", "synthetic.parquet.receipt.json", "report.html")
 
@@ -52,12 +52,16 @@ def demo(
     Example: retrasyn demo --out demo-out
     """
     from retrasyn.errors import SettingError
+    from retrasyn.run_settings import RunSettings
+    from retrasyn.simulation.city import CITY_BOX
+    from retrasyn.space import Grid
 
     if seed < 0:
         raise SettingError(f"seed={seed} must be a whole number from 0 on")
+    settings = RunSettings.of(grid=Grid(CITY_BOX, 6), seed=seed, oracle=oracle)
     if not live:
         with saying_stopped("files that are finished stay"):
-            made = _report(out or Path("demo-out"), seed, oracle, quiet=quiet or as_json)
+            made = _report(out or Path("demo-out"), settings, quiet=quiet or as_json)
         if as_json:
             print(json.dumps(made.facts(), indent=2))
         elif not quiet:
@@ -67,24 +71,24 @@ def demo(
         raise SettingError("--live prints where the map is; leave --json and --quiet away")
     if out is not None:
         raise SettingError(f"--live writes nothing to {out}; leave --out or --live away")
-    raise typer.Exit(_show(seed, oracle, pace, port, opens=opens))
+    raise typer.Exit(_show(settings, pace, port, opens=opens))
 
 
-def _show(seed: int, oracle: OracleWish, pace: float, port: int, *, opens: bool) -> int:
+def _show(settings: RunSettings, pace: float, port: int, *, opens: bool) -> int:
     """Synthesise the city before everybody's eyes; return the exit code."""
     from retrasyn.data.moving_objects.network import write_roads
-    from retrasyn.simulation.city import CITY_BOX, city_roads, demo_city
-    from retrasyn.simulation.unfolding import Unfolding
-    from retrasyn.space import Grid
+    from retrasyn.simulation.city import city_roads, demo_city
+    from retrasyn.simulation.run import SimulatedRun
 
     with watch.needing_serve():
         from retrasyn.service.settings import MapSettings
         from retrasyn.service.viewing.recordings import LiveSimulation
         from retrasyn.service.web.running import ViewerServer
     with ViewerServer(host=watch.HERE, port=port) as stand, TemporaryDirectory() as folder:
-        real = demo_city(seed=seed)
-        unfolding = Unfolding.of(real, Grid(CITY_BOX, 6), seed=seed, oracle=oracle)
-        live = LiveSimulation(unfolding, pace, "A small city, real and synthetic")
+        real = demo_city(seed=settings.seed)
+        live = LiveSimulation(
+            SimulatedRun.of(real, settings), pace, "A small city, real and synthetic"
+        )
         roads = Path(folder) / "roads.geojson"
         write_roads(city_roads(), roads)
 
@@ -100,7 +104,7 @@ def _show(seed: int, oracle: OracleWish, pace: float, port: int, *, opens: bool)
         )
 
 
-def _report(out: Path, seed: int, oracle: OracleWish, *, quiet: bool) -> _Made:
+def _report(out: Path, settings: RunSettings, *, quiet: bool) -> _Made:
     """Synthesise the city and write everything, with a report."""
     from retrasyn.data.writing_files import write
     from retrasyn.errors import OutputError
@@ -109,9 +113,8 @@ def _report(out: Path, seed: int, oracle: OracleWish, *, quiet: bool) -> _Made:
     from retrasyn.metrics.suite import evaluate_pair
     from retrasyn.receipts.files import receipt_place, write_with_receipt
     from retrasyn.report.page import check_available, write_report
-    from retrasyn.simulation.city import CITY_BOX, demo_city
+    from retrasyn.simulation.city import demo_city
     from retrasyn.simulation.run import synthesize
-    from retrasyn.space import Grid
 
     check_available()
     try:
@@ -120,16 +123,14 @@ def _report(out: Path, seed: int, oracle: OracleWish, *, quiet: bool) -> _Made:
         raise OutputError(
             f"folder {out} cannot be made ({error.strerror}); name another with --out"
         ) from None
+    seed = settings.seed
     real = demo_city(seed=seed)
-    grid = Grid(CITY_BOX, 6)
     with interruptible_progress(quiet) as progress:
-        synthetic, receipt = synthesize(
-            real, grid=grid, seed=seed, oracle=oracle, progress=progress
-        )
+        synthetic, receipt = synthesize(real, settings, progress=progress)
     write(real, out / "real.parquet")
     with replacing(receipt_place(out / "synthetic.parquet")) as temporary:
         receipt = write_with_receipt(synthetic, receipt, out / "synthetic.parquet", temporary)
-    pair = Pair.of(real, synthetic, grid)
+    pair = Pair.of(real, synthetic, settings.grid)
     scores = evaluate_pair(pair, seed=seed)
     report = out / "report.html"
     write_report(

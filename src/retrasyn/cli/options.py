@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -11,10 +14,14 @@ from retrasyn.errors import SettingError
 
 if TYPE_CHECKING:
     from retrasyn.engines.base import Engine
+    from retrasyn.run_settings import RunSettings
 
 Epsilon = Annotated[float, typer.Option(help="Privacy budget over any window.")]
 Window = Annotated[int, typer.Option(help="Length w of the protected window, in timestamps.")]
 Side = Annotated[int, typer.Option("--grid", help="Side K of the grid, 1 to 64.")]
+PublicBox = Annotated[
+    str | None, typer.Option("--box", metavar="x0,y0,x1,y1", help="The public bounding box.")
+]
 MethodName = Annotated[
     str | None,
     typer.Option(
@@ -106,11 +113,69 @@ def open_engine(
     return LocalEngine(shards or 1)
 
 
-def read_length_scale(text: str | None) -> str | float | None:
-    """Read a word or a number, if given."""
+def run_settings(
+    *,
+    method: MethodName = None,
+    epsilon: Epsilon = 1.0,
+    window: Window = 20,
+    grid: Side = 6,
+    box: PublicBox = None,
+    unit: Unit = None,
+    ledger: LedgerKey = None,
+    jump: Jump = None,
+    length_scale: LengthScale = None,
+    outside: OutsideBox = "refuse",
+    faithful: Faithful = False,
+    setting: Setting = None,
+    oracle: Oracle = "oue",
+    seed: Seed = "0",
+) -> RunSettings:
+    """Build the settings of a run from the command line; without a box, over the unit square."""
     from retrasyn.interpretation import Interpretation
+    from retrasyn.run_settings import RunSettings
+    from retrasyn.space import Box, Grid
 
-    return None if text is None else Interpretation.parse_length_scale(text)
+    scale: Any = None if length_scale is None else Interpretation.parse_length_scale(length_scale)
+    return RunSettings.of(
+        method,
+        grid=Grid(Box(0, 0, 1, 1) if box is None else Box.parse(box), grid),
+        epsilon=epsilon,
+        window=window,
+        seed=read_seed(seed),
+        unit=unit,
+        ledger=ledger,
+        jump=jump,
+        length_scale=scale,
+        outside=outside,
+        faithful=faithful,
+        settings=read_settings(setting),
+        oracle=oracle,
+    )
+
+
+def takes_run_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command all options of `run_settings` in the place of its parameter `settings`.
+
+    An option that the command names as well is given to both; named before `settings`, it is the
+    command's own, such as a box that has to be given.
+    """
+    names = {"RunSettings": object}  # imported for type checkers only
+    own = inspect.signature(command, eval_str=True, locals=names).parameters
+    shared = inspect.signature(run_settings, eval_str=True, locals=names).parameters
+    listed: dict[str, inspect.Parameter] = {}
+    for name, parameter in own.items():
+        for option in shared.values() if name == "settings" else [parameter]:
+            keyword = option.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            listed.setdefault(option.name, keyword)
+
+    @functools.wraps(command)
+    def call(**given: Any) -> None:
+        settings = run_settings(**{name: given[name] for name in shared})
+        command(settings=settings, **{name: given[name] for name in own if name != "settings"})
+
+    vars(call)["__signature__"] = inspect.Signature(list(listed.values()))
+    call.__annotations__ = {name: option.annotation for name, option in listed.items()}
+    return call
 
 
 def read_settings(pairs: list[str] | None) -> dict[str, str]:

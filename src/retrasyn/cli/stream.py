@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
@@ -19,30 +18,21 @@ from retrasyn.errors import InputError
 if TYPE_CHECKING:
     from retrasyn.messages import Release
     from retrasyn.receipts.files import Written
+    from retrasyn.run_settings import RunSettings
     from retrasyn.simulation.stream import Live
 
 _KEYS = {"t", "traj_id", "x", "y", "user_id"}
 
 
+@options.takes_run_settings
 @saying_stopped("what was released stays released")
 def stream(
     box: Annotated[str, typer.Option(metavar="x0,y0,x1,y1", help="The public bounding box.")],
     source: Annotated[
         Path | None, typer.Argument(metavar="[INPUT]", help="JSON lines; standard input if absent.")
     ] = None,
-    method: options.MethodName = None,
-    epsilon: options.Epsilon = 1.0,
-    window: options.Window = 20,
-    grid: options.Side = 6,
-    unit: options.Unit = None,
-    ledger: options.LedgerKey = None,
-    jump: options.Jump = None,
-    length_scale: options.LengthScale = None,
-    outside: options.OutsideBox = "refuse",
-    faithful: options.Faithful = False,
-    setting: options.Setting = None,
-    oracle: options.Oracle = "oue",
-    seed: options.Seed = "0",
+    *,
+    settings: RunSettings,
     errors: Annotated[
         bool, typer.Option("--errors", help="Add the share and standard error of every cell.")
     ] = False,
@@ -61,30 +51,10 @@ def stream(
     from retrasyn.data.writing_files import check_apart, check_place
     from retrasyn.files import replacing
     from retrasyn.receipts.files import Written
-    from retrasyn.simulation.plan import Plan
     from retrasyn.simulation.stream import Live
-    from retrasyn.space import Box, Grid
 
-    plan = Plan.of(
-        method,
-        unit=unit,
-        ledger=ledger,
-        jump=jump,
-        length_scale=options.read_length_scale(length_scale),
-        faithful=faithful,
-        settings=options.read_settings(setting),
-        oracle=oracle,
-    )
-    number = options.read_seed(seed)
-    live = Live.start(
-        plan,
-        Grid(Box.parse(box), grid),
-        epsilon=epsilon,
-        window=window,
-        seed=secrets.randbits(128) if number == "random" else number,
-        secret=number == "random",
-        outside=outside,
-    )
+    del box  # a part of the settings
+    live = Live.start(settings)
     if receipt is not None:
         check_place(receipt)
         if source is not None:

@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,11 +16,12 @@ from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 
 if TYPE_CHECKING:
     from retrasyn.privacy.receipt import Receipt
-    from retrasyn.simulation.plan import Plan
+    from retrasyn.run_settings import RunSettings
 
 _NOTHING = "nothing was written"
 
 
+@options.takes_run_settings
 def synthesize(
     source: Annotated[
         Path, typer.Argument(metavar="INPUT", help="A .parquet, .csv or .geoparquet file.")
@@ -32,22 +33,8 @@ def synthesize(
             help="Where to write: .parquet, .csv, .geoparquet, .geojson or .mfjson.",
         ),
     ],
-    method: options.MethodName = None,
-    epsilon: options.Epsilon = 1.0,
-    window: options.Window = 20,
-    grid: options.Side = 6,
-    box: Annotated[
-        str | None, typer.Option(metavar="x0,y0,x1,y1", help="The public bounding box.")
-    ] = None,
-    unit: options.Unit = None,
-    ledger: options.LedgerKey = None,
-    jump: options.Jump = None,
-    length_scale: options.LengthScale = None,
-    outside: options.OutsideBox = "refuse",
-    faithful: options.Faithful = False,
-    setting: options.Setting = None,
-    oracle: options.Oracle = "oue",
-    seed: options.Seed = "0",
+    settings: RunSettings,
+    box: options.PublicBox = None,
     datetime: Annotated[
         bool, typer.Option("--datetime", help="Add a column of real times to the output.")
     ] = False,
@@ -76,7 +63,6 @@ def synthesize(
 
     Example: retrasyn synthesize trips.csv -o synthetic.parquet --box 116.15,39.75,116.60,40.10
     """
-    from retrasyn.curator import check_window, micro_nats
     from retrasyn.data.reading_files import read
     from retrasyn.data.uncertainty_files import UncertaintyTable
     from retrasyn.data.writing_files import check_apart, check_expressible, check_place
@@ -85,25 +71,8 @@ def synthesize(
     from retrasyn.receipts.files import bind_parts, receipt_place, write_with_receipt
     from retrasyn.simulation import checkpoint as checkpoints
     from retrasyn.simulation import run
-    from retrasyn.simulation.plan import Plan
-    from retrasyn.space import Box, Grid
 
-    asked: dict[str, Any] = {
-        "unit": unit,
-        "ledger": ledger,
-        "jump": jump,
-        "length_scale": options.read_length_scale(length_scale),
-        "faithful": faithful,
-        "settings": options.read_settings(setting),
-        "oracle": oracle,
-    }
     # Everything that can be refused without reading the data is refused first.
-    plan = Plan.of(method, **asked)
-    micro_nats(epsilon)
-    check_window(window)
-    extent = Box.parse(box) if box is not None else None
-    Grid(extent or Box(0, 0, 1, 1), grid)
-    number = options.read_seed(seed)
     _check_output(out, parts=parts, datetime=datetime)
     receipt_path = receipt_place(out)
     check_place(receipt_path)
@@ -111,7 +80,7 @@ def synthesize(
     if errors is not None:
         check_apart(errors, source, named="input")
         check_apart(errors, out, named="synthetic file")
-        _check_errors(errors, plan, checkpoint)
+        _check_errors(errors, settings, checkpoint)
     if resume and checkpoint is None:
         raise SettingError("--resume needs --checkpoint DIR, the folder to go on from")
     left = f"go on with --checkpoint {checkpoint} --resume" if checkpoint else _NOTHING
@@ -124,26 +93,19 @@ def synthesize(
         check_expressible(real, out, datetime=datetime)
         for note in real.notes:
             sys.stderr.write(f"note: {source}: {note}\n")
-        table: UncertaintyTable | None = None
-        if errors is not None:
-            table = UncertaintyTable(Grid(extent or run.bounding_box(real), grid))
+        if box is None:
+            settings = run.over_data(settings, real)
+        table = None if errors is None else UncertaintyTable(settings.grid)
         with interruptible_progress(quiet or as_json) as progress:
             synthetic, receipt = run.synthesize(
                 real,
-                method,
-                epsilon=epsilon,
-                window=window,
-                grid=grid,
-                box=extent,
-                seed=number,
-                outside=outside,
+                settings,
                 checkpoint=checkpoint,
                 resume=resume,
                 progress=progress,
                 on_release=None if table is None else table.add,
                 engine=home,
                 parts=folder,
-                **asked,
             )
         with replacing(receipt_path) as temporary:
             if errors is not None and table is not None:
@@ -195,14 +157,15 @@ def _check_output(out: Path, *, parts: bool, datetime: bool) -> None:
     check_new_folder(out) if parts else check_writable(out)
 
 
-def _check_errors(errors: Path, plan: Plan, checkpoint: Path | None) -> None:
+def _check_errors(errors: Path, settings: RunSettings, checkpoint: Path | None) -> None:
     """Refuse standard errors that cannot be known or written."""
     from retrasyn.data.uncertainty_files import check_errors_file
     from retrasyn.errors import SettingError
 
     check_errors_file(errors)
-    if plan.method.of_paper:
-        raise SettingError(f"{plan.method.name} does not know its standard errors: no --errors")
+    method = settings.method
+    if method.of_paper:
+        raise SettingError(f"{method.name} does not know its standard errors: no --errors")
     if checkpoint is not None:
         raise SettingError(
             "--errors cannot go with --checkpoint: a resumed run knows only its own releases"

@@ -373,7 +373,7 @@ class _Examination:
         """Check that points lie in the box; without one, return that of the points."""
         placed = x.good & y.good
         if public is None:
-            return bounding_box(x.values[placed], y.values[placed]) if placed.any() else None
+            return Box.around(x.values[placed], y.values[placed]) if placed.any() else None
         off = x.good & ((x.values < public.x0) | (x.values > public.x1))
         off |= y.good & ((y.values < public.y0) | (y.values > public.y1))
         wrong = np.flatnonzero(off)
@@ -451,18 +451,6 @@ class _Rows:
         """Return the rows that follow where chosen, and those before them."""
         at = np.flatnonzero(chosen)
         return self.numbers[at + 1], self.numbers[at]
-
-
-def bounding_box(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> Box:
-    """Return a box around all points that a grid can be laid over."""
-    sides = []
-    for values in (x, y):
-        low, high = float(values.min()), float(values.max())
-        margin = 0.0
-        if high - low <= 1e-6 * max(abs(low), abs(high)):
-            margin = max(1e-3 * max(abs(low), abs(high)), 0.5)
-        sides.append((low - margin, high + margin))
-    return Box(sides[0][0], sides[1][0], sides[0][1], sides[1][1])
 
 
 def _count_jumps(rows: _Rows, x: _Column, y: _Column, grid: Grid) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,15 +12,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 import numpy as np
 
 from retrasyn.experiments.cells import Cell, Timing
-from retrasyn.experiments.sources import extent, share_of_users
+from retrasyn.experiments.sources import share_of_users
 from retrasyn.messages import MICRO
 from retrasyn.metrics.pair import Pair
 from retrasyn.metrics.suite import evaluate_pair
-from retrasyn.simulation.plan import Plan
-from retrasyn.simulation.population import Recording
-from retrasyn.simulation.run import set_up
+from retrasyn.run_settings import RunSettings
+from retrasyn.simulation.run import SimulatedRun
 from retrasyn.sinks.collected import Collected
-from retrasyn.space import Grid
+from retrasyn.space import Box, Grid
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from retrasyn.messages import Aggregate, Ask, Estimate, Grant
     from retrasyn.metrics.suite import Scores
     from retrasyn.simulation.report_sources import ReportSource
-    from retrasyn.simulation.simulation import Simulation
+    from retrasyn.simulation.run import Simulation
 
 OF_SPAN = ("query_error", "hotspot_ndcg", "pattern_f1")
 """Figures that depend on the span."""
@@ -43,9 +43,9 @@ R = TypeVar("R")
 
 @dataclass(slots=True)
 class Metered:
-    """A door that counts the bits sent through it."""
+    """A report source that counts the bits sent through it."""
 
-    door: ReportSource
+    source: ReportSource
     bits: int = 0
     n_reports: int = 0
     name: ClassVar[str] = "metered"
@@ -62,37 +62,37 @@ class Metered:
         """Let the reports through."""
         self.bits += states.size * n_states
         self.n_reports += states.size
-        return self.door.collect(grant, states, addresses, n_states=n_states, lane=lane)
+        return self.source.collect(grant, states, addresses, n_states=n_states, lane=lane)
 
 
 def measure(real: Trajectories, cells: Sequence[Cell]) -> list[dict[str, float]]:
     """Synthesise once and evaluate over the span of every cell; they differ in nothing else."""
-    run = cells[0].run
-    part = share_of_users(real, run.share)
-    grid = Grid(extent(real), run.side)
-    recording = Recording.of(part, grid)
-    plan = Plan.of(run.method, faithful=run.faithful)
-    simulation = set_up(
-        plan, part, recording, grid, epsilon=run.epsilon, window=run.window, seed=run.seed
+    wanted = cells[0].run
+    part = share_of_users(real, wanted.share)
+    settings = RunSettings.of(
+        wanted.method,
+        grid=Grid(Box.around(real.x, real.y), wanted.side),  # the data's own, as the paper does
+        epsilon=wanted.epsilon,
+        window=wanted.window,
+        seed=wanted.seed,
+        faithful=wanted.faithful,
     )
-    meter = Metered(simulation.door)
-    simulation.door = meter
+    run = SimulatedRun.of(part, settings)
+    meter = Metered(run.simulation.source)
+    run.simulation.source = meter
     collected = Collected()
-    for step in recording.steps():
-        collected.write(simulation.step(step))
-    pair = Pair.of(part, collected.trajectories(), grid)
-    return [_utility(pair, cell, simulation, meter, recording) for cell in cells]
+    for release in run.releases():
+        collected.write(release)
+    pair = Pair.of(part, collected.trajectories(), settings.grid)
+    return [_utility(pair, cell, run, meter) for cell in cells]
 
 
-def _utility(
-    pair: Pair, cell: Cell, simulation: Simulation, meter: Metered, recording: Recording
-) -> dict[str, float]:
+def _utility(pair: Pair, cell: Cell, run: SimulatedRun, meter: Metered) -> dict[str, float]:
     """Return the row of one cell."""
     if cell.span != SPAN:
         return _known(evaluate_pair(pair, span=cell.span, seed=cell.seed, only=OF_SPAN))
+    simulation, recording = run.simulation, run.recording
     personal = simulation.personal
-    identities = simulation.population.identities
-    n_persons = int(identities.person_of[: identities.n_keys].max()) + 1
     n_asked = int(np.count_nonzero(personal.peaks()))
     return _known(evaluate_pair(pair, span=cell.span, seed=cell.seed)) | {
         "n_active": recording.streams.size / recording.n_timestamps,
@@ -100,7 +100,7 @@ def _utility(
         "n_states": simulation.curator.states.n_states,
         "n_reports": meter.n_reports,
         "bits": meter.bits / recording.n_timestamps,
-        "never_asked": 1 - n_asked / n_persons,
+        "never_asked": 1 - n_asked / simulation.n_users,
         "worst_window": personal.worst / MICRO,
     }
 
@@ -141,7 +141,7 @@ class Stopwatch:
         )
         curator.begin = lambda *args, **kwargs: TimedDialogue(begin(*args, **kwargs), self)
         curator.step = self.timed("curator", curator.step)
-        simulation.door = TimedDoor(simulation.door, self)
+        simulation.source = TimedSource(simulation.source, self)
 
 
 @dataclass(slots=True)
@@ -160,10 +160,10 @@ class TimedDialogue:
 
 
 @dataclass(slots=True)
-class TimedDoor:
-    """A door with a stopwatch."""
+class TimedSource:
+    """A report source with a stopwatch."""
 
-    door: ReportSource
+    source: ReportSource
     stopwatch: Stopwatch
     name: ClassVar[str] = "timed"
 
@@ -177,7 +177,7 @@ class TimedDoor:
         lane: str,
     ) -> Aggregate:
         """Time the devices and the sum of their reports."""
-        return self.stopwatch.timed("door", self.door.collect)(
+        return self.stopwatch.timed("door", self.source.collect)(
             grant, states, addresses, n_states=n_states, lane=lane
         )
 
@@ -190,18 +190,21 @@ def clock(real: Trajectories, timing: Timing) -> dict[str, float]:
     work, its allocation included; the total is everything, the independent recount included.
     """
     part = share_of_users(real, timing.share)
-    grid = Grid(extent(real), timing.side)
-    recording = Recording.of(part, grid)
-    plan = Plan.of(timing.method, faithful=timing.faithful)
-    for n_steps in (_WARM_UP, recording.n_timestamps):
-        simulation = set_up(
-            plan, part, recording, grid, epsilon=1.0, window=20, seed=timing.seed, door="reports"
-        )
+    settings = RunSettings.of(
+        timing.method,
+        grid=Grid(Box.around(real.x, real.y), timing.side),
+        seed=timing.seed,
+        faithful=timing.faithful,
+        door="reports",
+    )
+    for most in (_WARM_UP, math.inf):
+        run = SimulatedRun.of(part, settings)
+        simulation, recording = run.simulation, run.recording
         stopwatch = Stopwatch()
         stopwatch.attach(simulation)
         step = stopwatch.timed("total", simulation.step)
         n = n_active = 0
-        while n < min(n_steps, recording.n_timestamps):
+        while n < min(most, recording.n_timestamps):
             now = recording.step(recording.first_t + n)
             step(now)
             n, n_active = n + 1, n_active + now.streams.size

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,10 +20,6 @@ from retrasyn.randomness.kernels import words_at
 from retrasyn.randomness.words import address
 from retrasyn.simulation.city import demo_city
 from retrasyn.simulation.population import stable_words
-from retrasyn.simulation.run import bounding_box
-
-if TYPE_CHECKING:
-    from retrasyn.space import Box
 
 TITLES = {"tdrive": "T-Drive", "oldenburg": "Oldenburg", "sanjoaquin": "San Joaquin"}
 """The data sets of Table I."""
@@ -169,11 +164,6 @@ def _mark(network: Path) -> str:
         return hashlib.sha256(network.read_bytes()).hexdigest()[:12]
     except OSError as error:
         raise SettingError(f"network {network} cannot be read ({error.strerror})") from None
-
-
-def extent(real: Trajectories) -> Box:
-    """Return the box of an experiment: the data's own, as the paper does."""
-    return bounding_box(real)
 
 
 def share_of_users(real: Trajectories, share: float) -> Trajectories:

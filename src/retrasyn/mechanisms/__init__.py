@@ -3,3 +3,23 @@
 A mechanism is a generator: it yields an `Ask`, is sent an `Estimate` (or None when nobody
 reported), and returns an `Outcome`. It does no I/O, so every driver runs the same object.
 """
+
+from retrasyn.mechanisms.base import View
+from retrasyn.mechanisms.filtered import Filtered
+from retrasyn.mechanisms.one_ask import OneAsk
+from retrasyn.mechanisms.portions import Adaptive, Everything, Sample, Uniform
+from retrasyn.mechanisms.probe_publish import ProbeThenPublish
+from retrasyn.mechanisms.schedules import Absorption, Distribution
+
+__all__ = [
+    "Absorption",
+    "Adaptive",
+    "Distribution",
+    "Everything",
+    "Filtered",
+    "OneAsk",
+    "ProbeThenPublish",
+    "Sample",
+    "Uniform",
+    "View",
+]

@@ -225,5 +225,5 @@ def grid_over(
             raise SettingError("give a whole grid, which has its box, or a side and a box")
         return grid
     if box is None:
-        box = Box(*(float(edge(axis)) for edge in (np.min, np.max) for axis in (real.x, real.y)))
+        box = Box.around(real.x, real.y)
     return Grid(Box(*box), grid)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from retrasyn.curator import MAX_EPSILON, MAX_WINDOW, check_window, micro_nats
 from retrasyn.errors import SettingError
+from retrasyn.methods import DEFAULT_METHOD, Method, find_method
 from retrasyn.planning.closed_forms import (
     ExpectedNoise,
     Total,
@@ -21,9 +21,9 @@ from retrasyn.planning.closed_forms import (
     totals,
 )
 from retrasyn.planning.trial import N_TIMESTAMPS, City, Trial, built_in_cities, run_trial
+from retrasyn.run_settings import MAX_EPSILON, MAX_WINDOW, RunSettings
 from retrasyn.simulation.city import CITY_BOX
-from retrasyn.simulation.plan import Plan
-from retrasyn.space import Grid, StateSpace
+from retrasyn.space import Grid
 
 SIDES = (2, 3, 4, 6, 8, 10, 12, 16, 20, 24)
 """Sides K that are planned for."""
@@ -144,19 +144,19 @@ def forecast(
     >>> round(closed.noise.n_reports), closed.lifetime[0].epsilon
     (90, 7.0)
     """
-    plan = Plan.of(method)
-    _check(plan, n_users, seed)
-    budget, gap = micro_nats(epsilon), plan.reading.gap(check_window(window))
-    noise = expected_noise(plan.method, n_users=n_users, epsilon=budget, gap=gap)
-    means = _Means(plan, n_users, epsilon, window)
+    _check(find_method(DEFAULT_METHOD if method is None else method), n_users, seed)
+    grid = Grid(CITY_BOX, SIDES[0])
+    settings = RunSettings.of(method, grid=grid, epsilon=epsilon, window=window, seed=seed)
+    means, gap = _Means(settings, n_users), settings.gap
+    noise = means.noise()
     shown = Forecast(
-        method=plan.method.name,
+        method=settings.method.name,
         n_users=n_users,
         epsilon=epsilon,
         window=window,
         gap=gap,
         noise=noise,
-        rows=tuple(_closed_row(plan, noise, side) for side in SIDES),
+        rows=tuple(_closed_row(means.on(side), noise) for side in SIDES),
         changes=tuple(_changes(means, noise)),
         lifetime=tuple(totals(period=period, epsilon=epsilon, gap=gap)),
         n_timestamps=n_timestamps,
@@ -165,7 +165,6 @@ def forecast(
         return shown
     trials = _Trials(
         built_in_cities(n_timestamps=n_timestamps, seed=seed),
-        seed=seed,
         n_steps=2 * n_timestamps * (len(SIMULATED) + len(shown.changes)),
         progress=progress or (lambda *_: None),
     )
@@ -177,7 +176,7 @@ def forecast(
         shown,
         rows=rows,
         changes=tuple(
-            _changed(change, best, found[side], trials.run(_means_of(change, plan), side))
+            _changed(change, best, found[side], trials.run(means.changed(change), side))
             for change in shown.changes
         ),
         recommended=best.side,
@@ -190,10 +189,24 @@ def forecast(
 class _Means:
     """What a planner can change."""
 
-    plan: Plan
+    settings: RunSettings
     n_users: int
-    epsilon: float
-    window: int
+
+    def on(self, side: int) -> RunSettings:
+        """Return the settings on a grid of that side."""
+        return dataclasses.replace(self.settings, grid=Grid(CITY_BOX, side))
+
+    def noise(self) -> ExpectedNoise:
+        """Return what to expect of one report."""
+        settings = self.settings
+        return expected_noise(
+            settings.method, n_users=self.n_users, epsilon=settings.budget, gap=settings.gap
+        )
+
+    def changed(self, change: Change) -> _Means:
+        """Return the means after a change."""
+        settings = dataclasses.replace(self.settings, epsilon=change.epsilon, window=change.window)
+        return _Means(settings, change.n_users)
 
 
 @dataclass(slots=True)
@@ -201,7 +214,6 @@ class _Trials:
     """Runs both cities, counting timestamps."""
 
     cities: list[City]
-    seed: int
     n_steps: int
     progress: Progress
     n_done: int = 0
@@ -209,15 +221,7 @@ class _Trials:
     def run(self, means: _Means, side: int) -> list[Trial]:
         """Return what happens in each city."""
         return [
-            run_trial(
-                city.of_size(means.n_users),
-                means.plan,
-                side=side,
-                epsilon=means.epsilon,
-                window=means.window,
-                seed=self.seed,
-                tick=self._tick,
-            )
+            run_trial(city.of_size(means.n_users), means.on(side), tick=self._tick)
             for city in self.cities
         ]
 
@@ -226,11 +230,11 @@ class _Trials:
         self.progress(self.n_done, self.n_steps)
 
 
-def _check(plan: Plan, n_users: int, seed: int) -> None:
+def _check(method: Method, n_users: int, seed: int) -> None:
     """Refuse what cannot be planned."""
-    if not plan.method.division.private:
+    if not method.division.private:
         raise SettingError(
-            f"{plan.method.name} is not private, so there is nothing to plan; use another method"
+            f"{method.name} is not private, so there is nothing to plan; use another method"
         )
     if not 1 <= n_users <= MAX_USERS:
         raise SettingError(
@@ -240,34 +244,25 @@ def _check(plan: Plan, n_users: int, seed: int) -> None:
         raise SettingError(f"seed={seed} must be a whole number from 0 on")
 
 
-def _closed_row(plan: Plan, noise: ExpectedNoise, side: int) -> Row:
+def _closed_row(settings: RunSettings, noise: ExpectedNoise) -> Row:
     """Return what is known of a grid without simulating."""
-    states = StateSpace(Grid(CITY_BOX, side), endpoints=plan.method.endpoints)
-    return Row(side=side, cell_share=side**-2, cell_error=noise.cell_error(states))
+    side = settings.grid.side
+    return Row(side=side, cell_share=side**-2, cell_error=noise.cell_error(settings.states))
 
 
 def _changes(means: _Means, noise: ExpectedNoise) -> Iterator[Change]:
     """List what doubling each of the means would be worth, where it can be doubled."""
-    now = dataclasses.replace
+    n_users, epsilon, window = means.n_users, means.settings.epsilon, means.settings.window
     doubled = {
-        "twice the users": now(means, n_users=2 * means.n_users),
-        "twice epsilon": now(means, epsilon=2 * means.epsilon),
-        "twice the window": now(means, window=2 * means.window),
+        "twice the users": (2 * n_users, epsilon, window),
+        "twice epsilon": (n_users, 2 * epsilon, window),
+        "twice the window": (n_users, epsilon, 2 * window),
     }
-    for what, other in doubled.items():
-        if other.epsilon > MAX_EPSILON or other.window > MAX_WINDOW:
+    for what, (users, budget, length) in doubled.items():
+        if budget > MAX_EPSILON or length > MAX_WINDOW:
             continue
-        gap = means.plan.reading.gap(other.window)
-        after = expected_noise(
-            means.plan.method, n_users=other.n_users, epsilon=micro_nats(other.epsilon), gap=gap
-        )
-        yield Change(
-            what=what,
-            n_users=other.n_users,
-            epsilon=other.epsilon,
-            window=other.window,
-            worth=after.worth(noise),
-        )
+        change = Change(what=what, n_users=users, epsilon=budget, window=length, worth=math.nan)
+        yield dataclasses.replace(change, worth=means.changed(change).noise().worth(noise))
 
 
 def _with_errors(row: Row, found: dict[int, list[Trial]], cities: list[City]) -> Row:
@@ -295,10 +290,6 @@ def _between(side: int, found: dict[int, list[Trial]], error: Callable[[Trial], 
 
 def _logarithms(errors: Any) -> Any:
     return np.log(np.maximum(list(errors), 1e-9))
-
-
-def _means_of(change: Change, plan: Plan) -> _Means:
-    return _Means(plan, change.n_users, change.epsilon, change.window)
 
 
 def _changed(change: Change, best: Row, before: list[Trial], after: list[Trial]) -> Change:

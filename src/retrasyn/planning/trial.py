@@ -22,12 +22,13 @@ from retrasyn.planning.closed_forms import ENROLLED
 from retrasyn.privacy.selection import can_answer
 from retrasyn.randomness.kernels import words_at
 from retrasyn.randomness.words import address
-from retrasyn.simulation.city import CITY_BOX, DAY, drive_through_city
-from retrasyn.simulation.plan import Plan
-from retrasyn.simulation.population import Identities, Recording, SimulatedDevices, Step
+from retrasyn.run_settings import RunSettings
+from retrasyn.simulation.city import DAY, drive_through_city
+from retrasyn.simulation.population import SimulatedDevices, Step
 from retrasyn.simulation.report_sources import count_states
+from retrasyn.simulation.run import SimulatedRun
 from retrasyn.sinks.collected import Collected
-from retrasyn.space import Grid, StateSpace
+from retrasyn.space import StateSpace
 
 N_TIMESTAMPS = 4 * DAY
 """How long the planned stream is."""
@@ -176,13 +177,10 @@ class Trial:
     n_reports: float  # of the whole crowd, per timestamp
 
 
-def run_trial(
-    city: City, plan: Plan, *, side: int, epsilon: float, window: int, seed: int, tick: Tick
-) -> Trial:
+def run_trial(city: City, settings: RunSettings, *, tick: Tick) -> Trial:
     """Run a method over a city and compare what it releases with the truth."""
-    grid = Grid(CITY_BOX, side)
-    recording = Recording.of(city.trips, grid)
-    simulation = plan.simulation(grid, _identities(city), epsilon=epsilon, window=window, seed=seed)
+    grid, run = settings.grid, SimulatedRun.of(city.trips, settings)
+    simulation, recording = run.simulation, run.recording
     crowd = Crowd(simulation.curator, simulation.population, city.weight)
     collected = Collected()
     for step in recording.steps():
@@ -207,12 +205,3 @@ def without_small_crowd(error: float, n_outcomes: int, city: City) -> float:
     """
     own = (n_outcomes - 1) / (8.0 * city.n_active)
     return max(error - own * (1.0 - 1.0 / city.weight), 0.5 * error)
-
-
-def _identities(city: City) -> Identities:
-    """Number the people of a city."""
-    people, keys = np.unique(city.drivers, return_inverse=True)
-    identities = Identities.none()
-    identities.add_keys(people.astype(np.uint64), np.arange(people.size))
-    identities.add_streams(keys.astype(np.int64))
-    return identities

@@ -265,7 +265,6 @@ def _left_open_by(presence: str) -> tuple[str, ...]:
     return (_COPIED, *_PRESENT) if presence == "flags" else _PRESENT
 
 
-NO_ROUNDS = ReportedRounds((), (), ())
 _TOLD = (
     "format_version",
     "retrasyn_version",

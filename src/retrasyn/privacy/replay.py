@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from retrasyn.arrays import grown
+from retrasyn.arrays import Arrays, grown
 from retrasyn.privacy.kernels import add_spend, remove_spend
 
 
@@ -100,6 +100,34 @@ class Replay:
         )
         ahead._sweep(before=None)
         return ahead.highest
+
+    def to_arrays(self, name: str) -> dict[str, npt.NDArray[np.int64]]:
+        """Return everything as plain arrays, whose names begin with the given one."""
+        spends = [*self.waiting, *self.opened]
+        recent = [
+            (place < len(self.waiting), spend.due, spend.t, spend.epsilon, spend.keys.size)
+            for place, spend in enumerate(spends)
+        ]
+        return {
+            f"{name}_total": self.total,
+            f"{name}_highest": self.highest,
+            f"{name}_n_reports": np.array([self.n_reports], np.int64),
+            f"{name}_recent": np.array(recent, np.int64).reshape(-1, 5),
+            f"{name}_keys": np.concatenate([np.empty(0, np.int64), *(s.keys for s in spends)]),
+        }
+
+    def load_arrays(self, name: str, arrays: Arrays) -> None:
+        """Take everything over from plain arrays."""
+        self.total = arrays[f"{name}_total"].copy()
+        self.highest = arrays[f"{name}_highest"].copy()
+        self.n_reports = int(arrays[f"{name}_n_reports"][0])
+        recent, keys = arrays[f"{name}_recent"], arrays[f"{name}_keys"]
+        edges = np.concatenate([[0], np.cumsum(recent[:, 4])]).tolist()
+        for (waits, due, t, epsilon, _), a, b in zip(recent, edges, edges[1:], strict=False):
+            spends = self.waiting if waits else self.opened
+            spends.append(Spend(int(due), len(spends), int(t), int(epsilon), keys[a:b]))
+        heapq.heapify(self.waiting)
+        heapq.heapify(self.opened)
 
     def _sweep(self, *, before: int | None) -> None:
         """Open and close what is due in windows before a given one, or in all."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from retrasyn.curator import MAX_ROUNDS, micro_nats
+from retrasyn.curator import MAX_ROUNDS
 from retrasyn.errors import SettingError
 from retrasyn.interpretation import SAFE, Interpretation
 from retrasyn.messages import MICRO
@@ -19,7 +19,8 @@ from retrasyn.privacy.receipt import (
     left_open,
     state_guarantee,
 )
-from retrasyn.simulation.plan import noise_of
+from retrasyn.run_settings import micro_nats
+from retrasyn.simulation.accounting import noise_of
 from retrasyn.space import Box, Grid, StateSpace
 
 Verdict = Literal["ok", "FAIL", "unknown"]

@@ -6,33 +6,40 @@ at every start; others mean a new one, which devices refuse until their owners h
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from retrasyn.curator import Curator, micro_nats
+from retrasyn.curator import Curator
 from retrasyn.engines.base import Engine
 from retrasyn.errors import InputError, SettingError
 from retrasyn.files import is_there, write_durably
 from retrasyn.messages import MICRO, Manifest, Round
 from retrasyn.methods import Method
-from retrasyn.oracles.choice import choose_oracle
 from retrasyn.privacy.selection import age_thresholds
+from retrasyn.run_settings import RunSettings
 from retrasyn.service.secrets import Secrets, Signer
 from retrasyn.service.settings import CampaignSettings, Settings
-from retrasyn.simulation.plan import Plan
-from retrasyn.space import Box, Grid, StateSpace
+from retrasyn.space import Box, Grid
 from retrasyn.wire import encode_manifest, encode_round, manifest_id
 
 Sampling = Literal["phase", "self", "curator"]
 
 
-def plan_of(settings: CampaignSettings) -> Plan:
-    """Return the configured method, if real devices can answer it."""
-    texts = {name: _text(value) for name, value in settings.settings.items()}
-    plan = Plan.of(settings.method, unit=settings.unit, settings=texts, oracle=settings.oracle)
-    method = plan.method
+def run_settings_of(settings: CampaignSettings) -> RunSettings:
+    """Return the settings of the campaign's run, if real devices can answer its method."""
+    run = RunSettings.of(
+        settings.method,
+        grid=grid_of(settings),
+        epsilon=settings.epsilon,
+        window=settings.window,
+        unit=settings.unit,
+        settings={name: _text(value) for name, value in settings.settings.items()},
+        oracle=settings.oracle,
+    )
+    method = run.method
     if not method.division.private:
         raise SettingError(f"{method.name} is not private; no device answers it")
     if not method.mechanism.asks_once:
@@ -40,13 +47,13 @@ def plan_of(settings: CampaignSettings) -> Plan:
             f"{method.name} asks twice at a timestamp; the service runs methods that ask once, "
             "such as steered or retrasyn-p"
         )
-    if plan.reading.ledger != "user" or plan.reading.unit != settings.unit:
+    if run.interpretation.ledger != "user" or run.interpretation.unit != settings.unit:
         raise SettingError("a device has one ledger and one unit; leave both out of the settings")
     if settings.seconds_open > settings.period:
         raise SettingError(
             f"close_after={settings.seconds_open} is longer than the period of {settings.period} s"
         )
-    return plan
+    return run
 
 
 def sampling_of(settings: CampaignSettings, method: Method) -> Sampling:
@@ -71,16 +78,15 @@ def grid_of(settings: CampaignSettings) -> Grid:
     return Grid(Box(*(corner / MICRO for corner in _micro(settings))), settings.grid)
 
 
-def manifest_of(settings: CampaignSettings, plan: Plan, *, key: bytes, epoch: int) -> Manifest:
+def manifest_of(
+    settings: CampaignSettings, run: RunSettings, *, key: bytes, epoch: int
+) -> Manifest:
     """Write the promise down."""
-    method, gap = plan.method, plan.reading.gap(settings.window)
-    states = StateSpace(grid_of(settings), endpoints=method.endpoints)
-    epsilon = micro_nats(settings.epsilon)
-    each = epsilon if method.division.splits_users else max(1, epsilon // gap)
+    method = run.method
     fields: dict[str, Any] = {
         "division": method.division.name,
-        "oracle": choose_oracle(settings.oracle, each, states.n_states),
-        "jump": plan.reading.jump,
+        "oracle": run.chosen_oracle,
+        "jump": run.interpretation.jump,
     }
     return Manifest(
         name=settings.name,
@@ -88,19 +94,19 @@ def manifest_of(settings: CampaignSettings, plan: Plan, *, key: bytes, epoch: in
         box=_micro(settings),
         side=settings.grid,
         state_order=1,
-        n_states=states.n_states,
+        n_states=run.states.n_states,
         period=settings.period,
         epoch=epoch,
         window=settings.window,
         unit=settings.unit,
-        gap=gap,
-        epsilon=epsilon,
+        gap=run.gap,
+        epsilon=run.budget,
         sampling=sampling_of(settings, method),
         presence=method.presence,
         size_source="estimated" if method.presence == "hidden" else "counted",
         strata=method.topics,
         other_share=round(method.division.other_share * MICRO),
-        ages=age_thresholds(gap) if method.ages else (),
+        ages=age_thresholds(run.gap) if method.ages else (),
         lifetime_cap=int(settings.lifetime_cap * MICRO),
         retention=settings.retention,
         **fields,
@@ -131,9 +137,7 @@ class Campaign:
     text: bytes
     id: bytes
     envelope: bytes
-    plan: Plan
-    grid: Grid
-    seed: int = field(repr=False)
+    run_settings: RunSettings
     signer: Signer = field(repr=False)
 
     @classmethod
@@ -163,10 +167,10 @@ class Campaign:
     def of(cls, settings: CampaignSettings, vault: Secrets) -> Campaign:
         """Build a campaign whose epoch is known."""
         signer = vault.signer()
-        plan, grid = plan_of(settings), grid_of(settings)
+        run = run_settings_of(settings)
         if not isinstance(settings.epoch, int):
             raise AssertionError("the epoch is decided first")  # noqa: TRY004 - our mistake
-        manifest = manifest_of(settings, plan, key=signer.public, epoch=settings.epoch)
+        manifest = manifest_of(settings, run, key=signer.public, epoch=settings.epoch)
         text = encode_manifest(manifest)
         return cls(
             settings=settings,
@@ -174,9 +178,11 @@ class Campaign:
             text=text,
             id=manifest_id(text),
             envelope=signer.sign("manifest", text),
-            plan=plan,
-            grid=grid,
-            seed=vault.seed() if settings.seed == "random" else settings.seed,
+            run_settings=dataclasses.replace(
+                run,
+                seed=vault.seed() if settings.seed == "random" else settings.seed,
+                seed_is_secret=True,
+            ),
             signer=signer,
         )
 
@@ -186,19 +192,18 @@ class Campaign:
         settings = _read(vault)
         return None if settings is None else Campaign.of(settings, vault)
 
+    @property
+    def grid(self) -> Grid:
+        """The public grid."""
+        return self.run_settings.grid
+
     def sign(self, kind: str, text: bytes) -> bytes:
         """Return a text in its signed envelope."""
         return self.signer.sign(kind, text)
 
     def make_curator(self, engine: Engine | None = None) -> Curator:
         """Return a curator that has seen nothing yet; an engine serves one at a time."""
-        return self.plan.curator(
-            self.grid,
-            epsilon=self.manifest.epsilon / MICRO,
-            window=self.manifest.window,
-            seed=self.seed,
-            engine=engine,
-        )
+        return Curator(self.run_settings, engine=engine)
 
     def round_at(self, now: float) -> int:
         """Return the timestamp that an instant belongs to; negative before the first."""

@@ -15,13 +15,13 @@ from retrasyn._version import __version__
 from retrasyn.arrays import check_seal, load_arrays, save_arrays
 from retrasyn.errors import CheckpointError, OutputError
 from retrasyn.files import make_durable
-from retrasyn.messages import MICRO, Flags, Release
-from retrasyn.privacy.receipt import Holds, Receipt, ReportedRounds
+from retrasyn.messages import Flags, Release
+from retrasyn.privacy.receipt import Holds, Receipt
 from retrasyn.service.aggregation import HERE, Engines
 from retrasyn.service.campaign import Campaign
 from retrasyn.service.enrolment import Presence
 from retrasyn.service.folded_round import FoldedRound
-from retrasyn.simulation.replays import pack_replay, unpack_replay
+from retrasyn.simulation.accounting import receipt_of
 from retrasyn.simulation.rounds import Folded, Recorded
 
 
@@ -33,8 +33,6 @@ class CampaignState:
     engines: Engines = HERE
     recorded: Recorded = field(init=False)
     presence: Presence = field(default_factory=Presence)
-    n_points_in: int = 0
-    n_points_out: int = 0
     size: int = 0  # of the last round that was folded
     last: int | None = None  # timestamp of the last round that was folded
     n_enrolled: int = 0  # then
@@ -53,7 +51,7 @@ class CampaignState:
         self.presence.follow(folded.t, round_.changes)
         self.recorded.n_users = round_.n_ever
         self.size, self.last, self.n_enrolled = folded.size, folded.t, folded.n_enrolled
-        return self._step(folded)
+        return self.recorded.step(folded)
 
     def step_missed(self, t: int) -> Release:
         """Step through a round that never opened: nobody was asked, and nobody counted.
@@ -70,59 +68,40 @@ class CampaignState:
             answers={},
             flags=flags if self.campaign.manifest.presence == "flags" else None,
         )
-        return self._step(missed)
-
-    def _step(self, folded: Folded) -> Release:
-        release = self.recorded.step(folded)
-        self.n_points_in += folded.size
-        self.n_points_out += release.n_points
-        return release
+        return self.recorded.step(missed)
 
     def receipt(self, release: Release) -> Receipt:
         """State what the campaign cost so far, for the file of one release."""
-        state, manifest = self.recorded.curator.state, self.campaign.manifest
+        manifest = self.campaign.manifest
         first = release.t - max(manifest.gap, manifest.window + 1)
-        rounds = [row for row in state.rounds if row[0] > first]
-        receipt = self.campaign.plan.receipt(
-            self.recorded,
-            seed=None,
-            has_users=True,
-            box_inferred=False,
-            enrols_on_sight=False,
-            n_points_in=self.n_points_in,
-            n_points_dropped=0,
-            n_points_out=self.n_points_out,
-            rounds=ReportedRounds(
-                t=tuple(t for t, _, _ in rounds),
-                n_reports=tuple(n for _, n, _ in rounds),
-                epsilon=tuple(spent / MICRO for _, _, spent in rounds),
-            ),
-        )
+        receipt = receipt_of(self.recorded, after=first)
         n = release.n_points
         return receipt.holding(Holds(first_t=release.t, last_t=release.t, n_points=n, n_streams=n))
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return everything as plain arrays."""
         last = -1 if self.last is None else self.last
-        totals = [self.n_points_in, self.n_points_out, self.size, last, self.n_enrolled]
+        recorded = self.recorded
+        totals = [recorded.n_points_in, recorded.n_points_out, self.size, last, self.n_enrolled]
         return {
-            **self.recorded.curator.state.to_arrays(),
-            **pack_replay("declared", self.recorded.declared),
-            **pack_replay("personal", self.recorded.personal),
+            **recorded.curator.state.to_arrays(),
+            **recorded.declared.to_arrays("declared"),
+            **recorded.personal.to_arrays("personal"),
             **self.presence.to_arrays(),
-            "account": np.array([*totals, self.recorded.n_users], np.int64),
+            "account": np.array([*totals, recorded.n_users], np.int64),
         }
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take everything over from plain arrays."""
-        self.recorded.curator.state.load_arrays(arrays)
-        unpack_replay("declared", self.recorded.declared, arrays)
-        unpack_replay("personal", self.recorded.personal, arrays)
+        recorded = self.recorded
+        recorded.curator.state.load_arrays(arrays)
+        recorded.declared.load_arrays("declared", arrays)
+        recorded.personal.load_arrays("personal", arrays)
         self.presence.load_arrays(arrays)
         totals = arrays["account"].tolist()
-        self.n_points_in, self.n_points_out, self.size, last, self.n_enrolled = totals[:5]
+        recorded.n_points_in, recorded.n_points_out, self.size, last, self.n_enrolled = totals[:5]
         self.last = None if last < 0 else last
-        self.recorded.n_users = totals[5]
+        recorded.n_users = totals[5]
 
 
 _log = logging.getLogger(__name__)

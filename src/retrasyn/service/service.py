@@ -215,7 +215,7 @@ class Service:
         return {
             "campaign": manifest.name,
             "manifest": self.campaign.id.hex(),
-            "method": self.campaign.plan.method.name,
+            "method": self.campaign.run_settings.method.name,
             "guarantee": state_guarantee(
                 private=True,
                 epsilon=manifest.epsilon / MICRO,

@@ -26,8 +26,8 @@ from retrasyn.bounded_json import parse_json
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import CheckpointError
 from retrasyn.files import is_there
-from retrasyn.simulation.replays import pack_replay, unpack_replay
-from retrasyn.simulation.simulation import Simulation
+from retrasyn.run_settings import RunSettings
+from retrasyn.simulation.accounting import AccountedRun
 from retrasyn.sinks.collected import Collected, Snapshot
 from retrasyn.sinks.parts import Scattered
 
@@ -40,8 +40,8 @@ class Checkpoint:
     """A folder that follows a run."""
 
     folder: Path
-    configuration: dict[str, Any]
-    secret: int  # the seed in use, drawn or given
+    settings: RunSettings  # of the run, with the seed it was begun with
+    configuration: dict[str, Any]  # what a state to go on from has to agree with
     resumes: bool = False  # whether the folder holds a state to go on from
     n_parts: int = 0
     n_saved: int = 0  # snapshots already in parts
@@ -51,12 +51,15 @@ class Checkpoint:
     def open(
         cls,
         folder: str | os.PathLike[str],
-        configuration: dict[str, Any],
+        settings: RunSettings,
+        about: Mapping[str, str],
         *,
-        secret: int,
         resume: bool,
     ) -> Checkpoint:
-        """Prepare a folder; an unfinished run in it is taken up only if `resume` says so."""
+        """Prepare a folder; an unfinished run in it is taken up only if `resume` says so.
+
+        A run is told from others by its settings and by what is said `about` its input and output.
+        """
         path = Path(folder)
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -68,23 +71,26 @@ class Checkpoint:
             "format": FORMAT,
             "retrasyn": __version__,
             "numpy": np.__version__,  # simulated noise is drawn by it
-            **configuration,
+            **settings.to_dict(),
+            **about,
         }
-        keeper = cls(path, json.loads(json.dumps(described)), secret)
-        if not keeper.exists:
-            return keeper
-        header = keeper._header()
+        checkpoint = cls(path, settings, json.loads(json.dumps(described)))
+        if not checkpoint.exists:
+            return checkpoint
+        header = checkpoint._header()
         if header["finished"] and not resume:
-            return keeper
+            return checkpoint
         if not resume:
             raise CheckpointError(
                 f"checkpoint folder {path} holds an unfinished run; "
                 "go on with it by --resume, or name another folder"
             )
-        keeper._check(header["configuration"])
-        keeper.secret = header["secret"]
-        keeper.resumes = True
-        return keeper
+        checkpoint._check(header["configuration"])
+        checkpoint.settings = RunSettings.from_dict(
+            header["configuration"], row=settings.method, seed=header["secret"]
+        )
+        checkpoint.resumes = True
+        return checkpoint
 
     @property
     def exists(self) -> bool:
@@ -103,10 +109,10 @@ class Checkpoint:
         return time.monotonic() >= self._due
 
     def save(
-        self, simulation: Simulation, collected: Collected | Scattered, *, finished: bool = False
+        self, run: AccountedRun, collected: Collected | Scattered, *, finished: bool = False
     ) -> None:
         """Write what is new, then the state that refers to it."""
-        simulation.curator.state.streams.flush()
+        run.curator.state.streams.flush()
         fresh = collected.snapshots[self.n_saved :]
         if fresh:
             save_arrays(self._part(self.n_parts), _pack_snapshots(fresh))
@@ -114,26 +120,26 @@ class Checkpoint:
             self.n_saved = len(collected.snapshots)
         header = {
             "configuration": self.configuration,
-            "secret": self.secret,
+            "secret": self.settings.seed,
             "n_parts": self.n_parts,
             "finished": finished,
         }
         arrays: dict[str, npt.NDArray[Any]] = {
             "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
-            **simulation.curator.state.to_arrays(),
-            **pack_replay("declared", simulation.declared),
-            **pack_replay("personal", simulation.personal),
+            **run.curator.state.to_arrays(),
+            **run.declared.to_arrays("declared"),
+            **run.personal.to_arrays("personal"),
         }
         save_arrays(self._state, arrays)
         self._due = time.monotonic() + EVERY_SECONDS
 
-    def load(self, simulation: Simulation, collected: Collected | Scattered) -> None:
+    def load(self, run: AccountedRun, collected: Collected | Scattered) -> None:
         """Bring a run back to where it was saved."""
         arrays = load_arrays(self._state)
         check_seal(self._state, arrays)
-        simulation.curator.state.load_arrays(arrays)
-        unpack_replay("declared", simulation.declared, arrays)
-        unpack_replay("personal", simulation.personal, arrays)
+        run.curator.state.load_arrays(arrays)
+        run.declared.load_arrays("declared", arrays)
+        run.personal.load_arrays("personal", arrays)
         self.n_parts = int(self._header()["n_parts"])
         for number in range(self.n_parts):
             part = load_arrays(self._part(number))
@@ -168,7 +174,8 @@ def _differences(
     saved: Mapping[str, Any], now: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any, Any]]:
     """Go through what two configurations answer differently, one level deep."""
-    for name in sorted(saved.keys() | now.keys()):
+    names = sorted(saved.keys() | now.keys(), key=lambda name: (name == "faithful", name))
+    for name in names:  # what being faithful changes says more, so it comes first
         ours, theirs = now.get(name), saved.get(name)
         if isinstance(ours, dict) and isinstance(theirs, dict):
             yield from _differences(theirs, ours)

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,10 @@ from retrasyn.messages import ENTERING, MOVING, QUITTING, Grant, Roster
 from retrasyn.privacy.ledger import NEVER
 from retrasyn.randomness.kernels import words_at
 from retrasyn.randomness.words import address
+from retrasyn.run_settings import Outside
 from retrasyn.simulation import kernels
 from retrasyn.space import Grid, StateSpace
 from retrasyn.space.grid import format_box
-
-Outside = Literal["refuse", "drop"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +97,14 @@ def stable_words(identifiers: Sequence[int | str]) -> npt.NDArray[np.uint64]:
     return np.asarray(identifiers, np.int64).astype(np.uint64)
 
 
+def _words_of(
+    real: Trajectories, column: str, identifiers: npt.NDArray[Any]
+) -> npt.NDArray[np.uint64]:
+    """Return the stable words of identifiers, of their text where they are coded text."""
+    labels = real.labels.get(column)
+    return stable_words((identifiers if labels is None else labels[identifiers]).tolist())
+
+
 @dataclass(slots=True)
 class Identities:
     """Streams, the ledger keys they charge and the persons behind the keys. They only grow."""
@@ -112,6 +119,24 @@ class Identities:
     def none(cls) -> "Identities":
         """Return nobody."""
         return cls(np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, np.int64), 0, 0)
+
+    @classmethod
+    def of(cls, real: Trajectories, ledger: Literal["user", "stream"]) -> "Identities":
+        """Number the ledger keys and persons of recorded streams, with a stable word each."""
+        words = _words_of(real, "traj_id", real.stream_ids)  # [n_streams]
+        streams = np.arange(real.n_streams)
+        users, user_words = streams, words
+        if real.user_of_stream is not None:
+            user_ids, users = np.unique(real.user_of_stream, return_inverse=True)
+            user_words = _words_of(real, "user_id", user_ids)
+        identities = cls.none()
+        if ledger == "user":
+            identities.add_keys(user_words, np.arange(user_words.size))
+            identities.add_streams(users.astype(np.int64))
+        else:
+            identities.add_keys(words, users.astype(np.int64))
+            identities.add_streams(streams)
+        return identities
 
     def add_keys(
         self, words: npt.NDArray[np.uint64], persons: npt.NDArray[np.int64]

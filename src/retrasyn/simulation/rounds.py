@@ -16,7 +16,7 @@ from retrasyn.curator import Curator
 from retrasyn.mechanisms.base import drive
 from retrasyn.messages import TRANSITION, Aggregate, Ask, Estimate, Flags, Grant, Question, Release
 from retrasyn.privacy.replay import Replay
-from retrasyn.simulation.simulation import replays_of
+from retrasyn.simulation.accounting import replays_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,12 @@ class Recorded:
     declared: Replay = field(init=False)  # in the declared unit and ledger key
     personal: Replay = field(init=False)  # per person and position
     n_users: int = 0  # devices that ever enrolled
-    door_name: ClassVar[str] = "rounds"
+    n_points_in: int = 0  # devices that shared, summed over all rounds
+    n_points_out: int = 0
+    source_name: ClassVar[str] = "rounds"
+    has_users: ClassVar[bool] = True
+    enrols_on_sight: ClassVar[bool] = False
+    n_points_dropped: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         self.declared, self.personal = replays_of(self.curator)
@@ -79,7 +84,12 @@ class Recorded:
         )
         outcome = drive(dialogue, answer)
         granted += self._charge_unheard(folded, unheard)
-        return curator.end(folded.t, outcome, size=folded.size, granted=granted, flags=folded.flags)
+        release = curator.end(
+            folded.t, outcome, size=folded.size, granted=granted, flags=folded.flags
+        )
+        self.n_points_in += folded.size
+        self.n_points_out += release.n_points
+        return release
 
     def _charge(self, ask: Ask, folded: Folded, keys: npt.NDArray[np.int64]) -> Grant:
         """Charge the ledger, and tell the recounts who reported."""

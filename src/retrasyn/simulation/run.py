@@ -1,29 +1,33 @@
-"""From recorded trajectories to a private synthetic stream, in one call."""
+"""From recorded trajectories to a private synthetic stream: in one call, or step by step."""
 
 from __future__ import annotations
 
 import dataclasses
-import secrets
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import numpy as np
 
+from retrasyn.curator import Curator
 from retrasyn.data.metadata import Metadata
 from retrasyn.data.parts import drop_after
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.engines.base import Engine
 from retrasyn.errors import SettingError
-from retrasyn.messages import Release
-from retrasyn.oracles.choice import OracleWish
+from retrasyn.messages import Aggregate, Flags, Grant, Release
+from retrasyn.methods import Method
+from retrasyn.oracles.choice import n_answers
 from retrasyn.privacy.receipt import Receipt
+from retrasyn.privacy.replay import Replay
+from retrasyn.run_settings import RunOptions, RunSettings
+from retrasyn.simulation.accounting import receipt_of, replays_of
 from retrasyn.simulation.checkpoint import Checkpoint, fingerprint
-from retrasyn.simulation.plan import Plan
-from retrasyn.simulation.population import Identities, Outside, Recording, stable_words
-from retrasyn.simulation.simulation import Simulation
+from retrasyn.simulation.population import Identities, Recording, SimulatedDevices, Step
+from retrasyn.simulation.report_sources import Counts, Reports, ReportSource, Truth
 from retrasyn.sinks.collected import Collected
 from retrasyn.sinks.parts import PartSink, Scattered
 from retrasyn.space import Box, Grid
@@ -33,10 +37,9 @@ from retrasyn.synthesis.shard import MakeSink
 if TYPE_CHECKING:
     import os
 
-    import numpy.typing as npt
-
 Progress = Callable[[int, int], None]
 """Called after every timestamp with how many are done and how many there are."""
+_SIDE = 6  # of the grid, unless another is given
 
 
 class BoxInferredWarning(UserWarning):
@@ -50,51 +53,161 @@ class Synthesis(NamedTuple):
     receipt: Receipt
 
 
+@dataclass(slots=True)
+class Simulation:
+    """Steps devices and curator through the same timestamps; every grant is replayed twice."""
+
+    curator: Curator
+    population: SimulatedDevices
+    source: ReportSource
+    has_users: bool = False  # whether the data names them
+    enrols_on_sight: bool = False
+    n_points_inside: int = 0
+    n_points_dropped: int = 0
+    n_points_out: int = 0
+    declared: Replay = field(init=False)  # in the declared unit and ledger key
+    personal: Replay = field(init=False)  # per person and position
+
+    def __post_init__(self) -> None:
+        self.declared, self.personal = replays_of(self.curator)
+
+    @classmethod
+    def of(cls, curator: Curator, identities: Identities) -> Simulation:
+        """Set devices up for a curator."""
+        settings, division = curator.settings, curator.method.division
+        population = SimulatedDevices(
+            identities=identities,
+            states=curator.states,
+            reading=settings.interpretation,
+            gap=settings.gap,
+            seed=settings.seed,
+            everybody_reports=not division.splits_users,
+            everybody_enrolled=curator.method.presence == "hidden",
+        )
+        source: ReportSource = Truth()
+        if division.private:
+            source = (Counts if settings.door == "counts" else Reports)(settings.seed)
+        return cls(curator, population, source)
+
+    @property
+    def source_name(self) -> str:
+        """How reports come."""
+        return self.source.name
+
+    @property
+    def n_users(self) -> int:
+        """Number of persons behind the devices."""
+        return self.population.identities.n_persons
+
+    @property
+    def n_points_in(self) -> int:
+        """Number of positions so far, those outside the box included."""
+        return self.n_points_inside + self.n_points_dropped
+
+    def observe(self, step: Step) -> None:
+        """Move the devices to a timestamp and do nothing else."""
+        self.population.observe(step)
+        self.n_points_inside += step.streams.size
+
+    def step(self, step: Step) -> Release:
+        """Run one timestamp."""
+        self.observe(step)
+        release = self.curator.step(
+            step.t,
+            size=self.population.size,
+            roster=self.population.roster(),
+            collect=self._collect,
+            flags=Flags(
+                n_entering=self.population.n_entering,
+                ages_of_quitters=self.population.ages_of_quitters,
+            ),
+        )
+        self.n_points_out += release.n_points
+        return release
+
+    def _collect(self, grant: Grant, lane: str) -> Aggregate:
+        """Bring the reports of a grant, and tell the replays who reported what."""
+        if grant.private:
+            lookback = grant.question.lookback
+            persons = self.population.persons_of(grant)
+            self.declared.observe(grant.t, grant.epsilon, grant.reporters, lookback)
+            self.personal.observe(grant.t, grant.epsilon, persons, lookback)
+        return self.source.collect(
+            grant,
+            self.population.answers_to(grant),
+            self.population.identities.addresses[grant.reporters].astype(np.uint64),
+            n_states=n_answers(grant.question, self.curator.states),
+            lane=lane,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedRun:
+    """Recorded trajectories and the simulation over them: what `synthesize` does, step by step.
+
+    >>> from retrasyn.simulation.city import CITY_BOX, demo_city
+    >>> city = demo_city(n_users=50, n_timestamps=20, seed=3)
+    >>> run = SimulatedRun.of(city, RunSettings.of(grid=Grid(CITY_BOX, 4), seed=3))
+    >>> release = next(run.releases())
+    >>> release.t, run.receipt().last_t
+    (0, 0)
+    """
+
+    simulation: Simulation
+    recording: Recording
+
+    @classmethod
+    def of(
+        cls,
+        real: Trajectories,
+        settings: RunSettings,
+        *,
+        engine: Engine | None = None,
+        make_sink: MakeSink | None = None,
+    ) -> SimulatedRun:
+        """Set a curator and the devices of recorded people up for the first timestamp."""
+        recording = Recording.of(real, settings.grid, settings.outside)
+        curator = Curator(
+            settings, mean_length=recording.mean_length, engine=engine, make_sink=make_sink
+        )
+        simulation = Simulation.of(curator, Identities.of(real, settings.interpretation.ledger))
+        simulation.has_users = real.user_of_stream is not None
+        simulation.n_points_dropped = recording.n_dropped
+        return cls(simulation, recording)
+
+    def releases(self) -> Iterator[Release]:
+        """Make release after release, going on where the last one was."""
+        for step in self.recording.steps(after=self.simulation.curator.state.t):
+            yield self.simulation.step(step)
+
+    def receipt(self) -> Receipt:
+        """State what was done so far."""
+        return receipt_of(self.simulation)
+
+
 def synthesize(
     real: Trajectories,
-    method: str | None = None,
+    method: str | Method | RunSettings | None = None,
     *,
-    epsilon: float = 1.0,
-    window: int = 20,
-    grid: int | Grid = 6,
+    grid: int | Grid | None = None,
     box: Box | tuple[float, float, float, float] | None = None,
-    seed: int | Literal["random"] = 0,
-    unit: Literal["position", "transition"] | None = None,
-    ledger: Literal["user", "stream"] | None = None,
-    jump: Literal["split", "clamp"] | None = None,
-    length_scale: Literal["released", "data"] | float | None = None,
-    outside: Outside = "refuse",
-    faithful: bool = False,
-    settings: Mapping[str, str] | None = None,
-    oracle: OracleWish = "oue",
-    door: Literal["counts", "reports"] = "counts",
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Progress | None = None,
     on_release: Callable[[Release], None] | None = None,
     engine: Engine | None = None,
     parts: str | os.PathLike[str] | None = None,
+    **options: Unpack[RunOptions],
 ) -> Synthesis:
     """Synthesise a private stream from recorded trajectories.
 
     Args:
         real: What the simulated devices sense.
-        method: A row of `METHODS`; steered, or with `faithful` retrasyn-p, if none is given.
-        epsilon: Privacy budget over any window.
-        window: Length w of the protected window, in timestamps.
-        grid: Side K of the grid, or a whole `Grid`.
+        method: A row of `METHODS` by its name, or a `Method` of your own; steered, or with
+            `faithful` retrasyn-p, if none is given. Or a whole `RunSettings`, beside which no
+            grid, box or option may be given.
+        grid: Side K of the grid, 6 if none is given, or a whole `Grid`.
         box: The public bounding box; without it the data's own is taken, with a warning.
-        seed: Repeats the run exactly; "random" draws one and keeps it out of the receipt.
-        unit: What a window protects; "position" unless the reading says otherwise.
-        ledger: Whose spending is counted; "user" unless the reading says otherwise.
-        jump: What a step beyond the neighbouring cells is.
-        length_scale: Lambda of Eq. 8.
-        outside: What to do with points outside the box.
-        faithful: Answer every open question as the authors' program does.
-        settings: Further settings by name, such as alpha, kappa and p_max.
-        oracle: How states are hidden: "oue", "grr" or "olh", "auto" for the least variance, or
-            "small" for the smallest report.
-        door: Draw the sum of all reports at once, or every report bit by bit.
         checkpoint: A folder to keep finished timestamps in.
         resume: Go on from the checkpoint, if the folder holds one.
         progress: Told after every timestamp how far the run is. A KeyboardInterrupt it raises
@@ -105,100 +218,55 @@ def synthesize(
             the same bytes.
         parts: A folder into which every shard writes its points. The trajectories that are
             returned then have none; read the folder.
+        **options: What else `RunSettings.of` takes: epsilon, window, seed, unit, ledger, jump,
+            length_scale, outside, faithful, settings, oracle and door.
 
     Returns:
         The synthetic trajectories and the receipt.
     """
-    plan = Plan.of(
-        method,
-        unit=unit,
-        ledger=ledger,
-        jump=jump,
-        length_scale=length_scale,
-        faithful=faithful,
-        settings=settings,
-        oracle=oracle,
-    )
-    if seed != "random" and (isinstance(seed, str) or seed < 0):
-        raise SettingError(f"seed={seed!r} must be a whole number from 0 on, or random")
-    cells, inferred = _grid_for(real, grid, box)
-    secret = secrets.randbits(128) if seed == "random" else seed
-    keeper = None
+    if not isinstance(method, RunSettings):
+        grid = _SIDE if grid is None else grid
+        cells = grid if isinstance(grid, Grid) else Grid(Box(*(box or _UNIT)), grid)
+        settings = RunSettings.of(method, grid=cells, **options)
+        if box is None and not isinstance(grid, Grid):
+            settings = over_data(settings, real)
+    elif options or grid is not None or box is not None:
+        raise SettingError("give a RunSettings alone: grid, box and options are a part of it")
+    else:
+        settings = method
+    folder = None if parts is None else Path(parts)
+    saved = None
     if checkpoint is not None:
-        configuration = {
-            "method": plan.method.name,
-            "settings": dict(plan.settings),
-            "epsilon": epsilon,
-            "window": window,
-            "side": cells.side,
-            "box": list(cells.box),
-            "reading": dataclasses.asdict(plan.reading),
-            "outside": outside,
-            "seed": seed,
-            "oracle": oracle,
-            "door": door,
-            "data": fingerprint(real),
-        }
-        if parts is not None:
-            configuration["parts"] = str(parts)
-        keeper = Checkpoint.open(checkpoint, configuration, secret=secret, resume=resume)
-        secret = keeper.secret
-    recording = Recording.of(real, cells, outside)
-    simulation = set_up(
-        plan,
+        about = {"data": fingerprint(real)} | ({} if parts is None else {"parts": str(parts)})
+        saved = Checkpoint.open(checkpoint, settings, about, resume=resume)
+        settings = saved.settings
+    run = SimulatedRun.of(
         real,
-        recording,
-        cells,
-        epsilon=epsilon,
-        window=window,
-        seed=secret,
-        door=door,
+        settings,
         engine=engine,
-        make_sink=None if parts is None else _sink_for(real, Path(parts)),
+        make_sink=None if folder is None else _sink_for(real, folder),
     )
-    collected = Collected() if parts is None else Scattered(Path(parts))
-    if parts is not None and (keeper is None or not keeper.resumes):
-        drop_after(Path(parts), -1)  # of a run that nobody goes on with
-    _run(simulation, recording, collected, keeper, progress, on_release)
+    collected = Collected() if folder is None else Scattered(folder)
+    if folder is not None and (saved is None or not saved.resumes):
+        drop_after(folder, -1)  # of a run that nobody goes on with
+    _run(run, collected, saved, progress, on_release)
     synthetic = dataclasses.replace(collected.trajectories(), clock=real.clock, crs=real.crs)
-    receipt = plan.receipt(
-        simulation,
-        seed=None if seed == "random" else secret,
-        has_users=real.user_of_stream is not None,
-        box_inferred=inferred,
-        enrols_on_sight=False,
-        n_points_in=real.n_points,
-        n_points_dropped=recording.n_dropped,
-        n_points_out=collected.n_points,
-    )
-    return Synthesis(synthetic, receipt)
+    return Synthesis(synthetic, run.receipt())
 
 
-def set_up(
-    plan: Plan,
-    real: Trajectories,
-    recording: Recording,
-    grid: Grid,
-    *,
-    epsilon: float,
-    window: int,
-    seed: int,
-    door: Literal["counts", "reports"] = "counts",
-    engine: Engine | None = None,
-    make_sink: MakeSink | None = None,
-) -> Simulation:
-    """Return a curator and the devices of recorded people, ready for the first timestamp."""
-    return plan.simulation(
-        grid,
-        _identities(real, plan.reading.ledger),
-        epsilon=epsilon,
-        window=window,
-        seed=seed,
-        mean_length=recording.mean_length,
-        door=door,
-        engine=engine,
-        make_sink=make_sink,
+_UNIT = Box(0, 0, 1, 1)  # until the data's own is known
+
+
+def over_data(settings: RunSettings, real: Trajectories) -> RunSettings:
+    """Return settings with the bounding box of raw data, and warn of it: it is not private."""
+    box = Box.around(real.x, real.y)
+    warnings.warn(
+        f"no box was given, so the bounding box of the raw data is used: {format_box(box)}. "
+        "It shows the outermost positions and is NOT private; give a public one with --box",
+        BoxInferredWarning,
+        stacklevel=3,
     )
+    return dataclasses.replace(settings, grid=Grid(box, settings.grid.side), box_inferred=True)
 
 
 def _sink_for(real: Trajectories, folder: Path) -> MakeSink:
@@ -208,91 +276,34 @@ def _sink_for(real: Trajectories, folder: Path) -> MakeSink:
 
 
 def _run(
-    simulation: Simulation,
-    recording: Recording,
+    run: SimulatedRun,
     collected: Collected | Scattered,
-    keeper: Checkpoint | None,
+    checkpoint: Checkpoint | None,
     progress: Progress | None,
     on_release: Callable[[Release], None] | None,
 ) -> None:
     """Step through the recording, saving on the way."""
-    done: int | None = None
-    if keeper is not None and keeper.resumes:
-        keeper.load(simulation, collected)
+    simulation, recording = run.simulation, run.recording
+    if checkpoint is not None and checkpoint.resumes:
+        checkpoint.load(simulation, collected)
         done = simulation.curator.state.t
         collected.go_on_from(done)
+        simulation.n_points_out = collected.n_points
         for step in recording.steps(until=done):
-            simulation.population.observe(step)
-    for step in recording.steps(after=done):
-        release = simulation.step(step)
+            simulation.observe(step)
+    for release in run.releases():
         collected.write(release)
         if on_release is not None:
             on_release(release)
-        if keeper is not None and keeper.due():
-            keeper.save(simulation, collected)
+        if checkpoint is not None and checkpoint.due():
+            checkpoint.save(simulation, collected)
         if progress is not None:
             try:
-                progress(step.t - recording.first_t + 1, recording.n_timestamps)
+                progress(release.t - recording.first_t + 1, recording.n_timestamps)
             except KeyboardInterrupt:
-                if keeper is not None:
-                    keeper.save(simulation, collected)
+                if checkpoint is not None:
+                    checkpoint.save(simulation, collected)
                 raise
-    if keeper is not None:
-        keeper.save(simulation, collected, finished=True)
+    if checkpoint is not None:
+        checkpoint.save(simulation, collected, finished=True)
     simulation.curator.state.streams.flush()
-
-
-def _grid_for(
-    real: Trajectories, grid: int | Grid, box: tuple[float, float, float, float] | None
-) -> tuple[Grid, bool]:
-    """Return the grid, and whether its box had to be taken from the data."""
-    if isinstance(grid, Grid):
-        return grid, False
-    if box is not None:
-        return Grid(Box(*box), grid), False
-    inferred = bounding_box(real)
-    warnings.warn(
-        f"no box was given, so the bounding box of the raw data is used: {format_box(inferred)}. "
-        "It shows the outermost positions and is NOT private; give a public one with --box",
-        BoxInferredWarning,
-        stacklevel=3,
-    )
-    return Grid(inferred, grid), True
-
-
-def bounding_box(real: Trajectories) -> Box:
-    """Return the smallest box around all points, widened where it has no extent."""
-    sides: list[tuple[float, float]] = []
-    for values in (real.x, real.y):
-        low, high = float(values.min()), float(values.max())
-        if high - low <= 1e-6 * max(abs(low), abs(high)):
-            margin = max(1e-3 * max(abs(low), abs(high)), 0.5)
-            low, high = low - margin, high + margin
-        sides.append((low, high))
-    return Box(sides[0][0], sides[1][0], sides[0][1], sides[1][1])
-
-
-def _identities(real: Trajectories, ledger: Literal["user", "stream"]) -> Identities:
-    """Number ledger keys and persons, with a stable word each."""
-    words = _words(real, "traj_id", real.stream_ids)  # [n_streams]
-    streams = np.arange(real.n_streams)
-    users, user_words = streams, words
-    if real.user_of_stream is not None:
-        user_ids, users = np.unique(real.user_of_stream, return_inverse=True)
-        user_words = _words(real, "user_id", user_ids)
-    identities = Identities.none()
-    if ledger == "user":
-        identities.add_keys(user_words, np.arange(user_words.size))
-        identities.add_streams(users.astype(np.int64))
-    else:
-        identities.add_keys(words, users.astype(np.int64))
-        identities.add_streams(streams)
-    return identities
-
-
-def _words(
-    real: Trajectories, column: str, identifiers: npt.NDArray[Any]
-) -> npt.NDArray[np.uint64]:
-    """Return the stable words of identifiers, of their text where they are coded text."""
-    labels = real.labels.get(column)
-    return stable_words((identifiers if labels is None else labels[identifiers]).tolist())

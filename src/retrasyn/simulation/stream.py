@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from retrasyn.curator import Curator
 from retrasyn.data.trajectories import MAX_TIME
 from retrasyn.errors import InputError
 from retrasyn.messages import Release
-from retrasyn.privacy.receipt import NO_ROUNDS, Receipt, ReportedRounds, stamp_of
-from retrasyn.simulation.plan import Plan
-from retrasyn.simulation.population import Identities, Outside, Step, stable_words
-from retrasyn.simulation.simulation import Simulation
-from retrasyn.space import Grid
+from retrasyn.privacy.receipt import Receipt, stamp_of
+from retrasyn.run_settings import RunSettings
+from retrasyn.simulation.accounting import receipt_of
+from retrasyn.simulation.population import Identities, Step, stable_words
+from retrasyn.simulation.run import Simulation
 from retrasyn.space.grid import format_box
 from retrasyn.space.kernels import OUTSIDE
 
@@ -32,22 +33,16 @@ class Live:
     A traj_id that is absent for a while and returns has quit and entered again; its ledger key
     stays the same.
 
-    >>> from retrasyn.simulation.plan import Plan
-    >>> from retrasyn.space import Box, Grid
-    >>> live = Live.start(Plan.of("uniform-b"), Grid(Box(0, 0, 1, 1), 2), epsilon=1, window=3)
+    >>> from retrasyn import Box, Grid, RunSettings
+    >>> live = Live.start(RunSettings.of("uniform-b", grid=Grid(Box(0, 0, 1, 1), 2), window=3))
     >>> [release.n_points for release in live.step(5, ["a", "b"], [0.1, 0.9], [0.1, 0.9])]
     [2]
     >>> [release.t for release in live.step(7, ["a"], [0.1], [0.2])]
     [6, 7]
     """
 
-    plan: Plan
+    settings: RunSettings
     simulation: Simulation
-    seed: int | None  # None: drawn and kept to ourselves
-    outside: Outside = "refuse"
-    n_points_in: int = 0
-    n_points_out: int = 0
-    n_dropped: int = 0
     _streams: dict[Identifier, int] = field(default_factory=dict)
     _persons: dict[Identifier, int] = field(default_factory=dict)
     _keys: dict[Identifier, int] = field(default_factory=dict)
@@ -55,22 +50,11 @@ class Live:
     _has_users: bool | None = None
 
     @classmethod
-    def start(
-        cls,
-        plan: Plan,
-        grid: Grid,
-        *,
-        epsilon: float,
-        window: int,
-        seed: int = 0,
-        secret: bool = False,
-        outside: Outside = "refuse",
-    ) -> Live:
+    def start(cls, settings: RunSettings) -> Live:
         """Begin with nobody."""
-        simulation = plan.simulation(
-            grid, Identities.none(), epsilon=epsilon, window=window, seed=seed
-        )
-        return cls(plan, simulation, None if secret else seed, outside)
+        simulation = Simulation.of(Curator(settings), Identities.none())
+        simulation.enrols_on_sight = True
+        return cls(settings, simulation)
 
     def step(
         self,
@@ -92,29 +76,16 @@ class Live:
         silent = range(t if last is None else last + 1, t)
         nobody = (np.empty(0, np.int32), np.empty(0, np.uint16))
         steps = [*(Step(then, *nobody) for then in silent), step]
-        releases = [self.simulation.step(one) for one in steps]
-        self.n_points_out += sum(release.n_points for release in releases)
-        return releases
+        return [self.simulation.step(one) for one in steps]
 
-    def receipt(self, *, rounds: ReportedRounds | None = None) -> Receipt:
-        """State what was done so far, with all rounds unless others are given."""
-        return self.plan.receipt(
-            self.simulation,
-            rounds=rounds,
-            seed=self.seed,
-            has_users=bool(self._has_users),
-            box_inferred=False,
-            enrols_on_sight=True,
-            n_points_in=self.n_points_in,
-            n_points_dropped=self.n_dropped,
-            n_points_out=self.n_points_out,
-        )
+    def receipt(self) -> Receipt:
+        """State what was done so far."""
+        return receipt_of(self.simulation)
 
     def stamp(self) -> dict[str, Any]:
         """Return the short receipt that every release carries: the releases are its rounds."""
-        return stamp_of(
-            self.receipt(rounds=NO_ROUNDS), n_rounds=len(self.simulation.curator.state.rounds)
-        )
+        state = self.simulation.curator.state
+        return stamp_of(receipt_of(self.simulation, after=state.t), n_rounds=len(state.rounds))
 
     def _sense(
         self,
@@ -138,16 +109,15 @@ class Live:
         for name, values in (("traj_id", traj_id), ("user_id", user_id or ())):
             if len(set(values)) != len(values):
                 raise InputError(f"{_twins(name, values)} are equal: two points at t={t}; keep one")
-        cells, n_outside = self.simulation.curator.grid.locate(xs, ys)
-        if n_outside and self.outside == "refuse":
+        cells, n_outside = self.settings.grid.locate(xs, ys)
+        if n_outside and self.settings.outside == "refuse":
             raise InputError(
                 f"{n_outside} of {n} points lie outside the box "
-                f"{format_box(self.simulation.curator.grid.box)}; widen --box, or drop them with "
+                f"{format_box(self.settings.grid.box)}; widen --box, or drop them with "
                 "--outside drop"
             )
         streams = self._number(traj_id, user_id)
-        self.n_points_in += n
-        self.n_dropped += n_outside
+        self.simulation.n_points_dropped += n_outside
         inside = cells != OUTSIDE
         return Step(t, streams[inside], cells[inside])
 
@@ -163,7 +133,7 @@ class Live:
                     "traj_id of its own"
                 )
         if traj_id:
-            self._has_users = user_id is not None
+            self._has_users = self.simulation.has_users = user_id is not None
         for stream, user in zip(traj_id, users, strict=True):
             if stream not in self._streams:
                 self._open(stream, user)
@@ -174,7 +144,7 @@ class Live:
         """Open a stream, and a person and a ledger key where they are new."""
         identities = self.simulation.population.identities
         person = self._persons.setdefault(user, len(self._persons))
-        owner = user if self.plan.reading.ledger == "user" else stream
+        owner = user if self.settings.interpretation.ledger == "user" else stream
         if owner not in self._keys:
             keys = identities.add_keys(stable_words([owner]), np.array([person]))
             self._keys[owner] = int(keys[0])

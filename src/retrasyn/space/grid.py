@@ -39,6 +39,24 @@ class Box(NamedTuple):
             ) from None
         return cls(x0, y0, x1, y1)
 
+    @classmethod
+    def around(cls, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> "Box":
+        """Return the smallest box around all points, widened where it has no extent.
+
+        >>> Box.around(np.array([2.0, 2.0]), np.array([0.0, 3.0]))
+        Box(x0=1.5, y0=0.0, x1=2.5, y1=3.0)
+        """
+        sides = []
+        for values in (x, y):
+            low, high = float(values.min()), float(values.max())
+            furthest = max(abs(low), abs(high))
+            if high - low <= 1e-6 * furthest:
+                margin = max(1e-3 * furthest, 0.5)
+                low, high = low - margin, high + margin
+            sides.append((low, high))
+        (x0, x1), (y0, y1) = sides
+        return cls(x0, y0, x1, y1)
+
 
 @dataclass(frozen=True)
 class Grid:

@@ -7,11 +7,11 @@ import time
 import numpy as np
 import pytest
 
-from retrasyn import demo_city, synthesize
+from retrasyn import RunSettings, demo_city, synthesize
 from retrasyn.service.viewing.recordings import LiveSimulation
 from retrasyn.service.web.models import CampaignStatus
 from retrasyn.simulation.city import CITY_BOX
-from retrasyn.simulation.unfolding import Unfolding
+from retrasyn.simulation.run import SimulatedRun
 from retrasyn.space import Grid
 
 GRID = Grid(CITY_BOX, 4)
@@ -22,25 +22,25 @@ def city():
     return demo_city(n_users=200, n_timestamps=25, seed=5)
 
 
-def unfolding(city):
-    return Unfolding.of(city, GRID, window=5, seed=5)
+def simulated(city):
+    return SimulatedRun.of(city, RunSettings.of(grid=GRID, window=5, seed=5))
 
 
 def test_what_unfolds_is_what_synthesize_makes_at_once(city):
     synthetic, receipt = synthesize(city, grid=GRID, window=5, seed=5)
-    live = LiveSimulation(unfolding(city), 0, "city")
+    live = LiveSimulation(simulated(city), 0, "city")
 
     asyncio.run(live.run())
 
     shown = live.source.points(None, None)
     for column in ("traj_id", "t", "x", "y"):
         assert np.array_equal(getattr(shown, column), getattr(synthetic, column))
-    assert live.unfolding.receipt() == receipt
+    assert live.simulated.receipt() == receipt
     assert live.source.receipt() == receipt.to_json()
 
 
 def test_the_receipt_of_a_timestamp_speaks_of_what_was_made_until_then(city):
-    live = LiveSimulation(unfolding(city), 0, "city")
+    live = LiveSimulation(simulated(city), 0, "city")
 
     asyncio.run(live.run())
 
@@ -52,18 +52,18 @@ def test_the_receipt_of_a_timestamp_speaks_of_what_was_made_until_then(city):
 
 
 def test_before_the_first_release_the_status_already_promises(city):
-    live = LiveSimulation(unfolding(city), 0.5, "city")
+    live = LiveSimulation(simulated(city), 0.5, "city")
 
     status = CampaignStatus.model_validate(live.status())
 
     assert status.guarantee.startswith("For one person and any 5 consecutive positions")
     assert status.newest_release is status.oldest_release is None
     assert (status.n_reports, status.period, status.grid) == (0, 1, 4)
-    assert status.manifest != LiveSimulation(unfolding(city), 0, "city").status()["manifest"]
+    assert status.manifest != LiveSimulation(simulated(city), 0, "city").status()["manifest"]
 
 
 def test_releases_are_told_to_readers_at_the_pace_that_was_asked_for(city):
-    live = LiveSimulation(unfolding(city), 0.1, "city")
+    live = LiveSimulation(simulated(city), 0.1, "city")
 
     async def listen():
         making = asyncio.ensure_future(live.run())

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from retrasyn.data.metadata import Clock
     from retrasyn.messages import Release
     from retrasyn.privacy.receipt import Receipt
-    from retrasyn.simulation.unfolding import Unfolding
+    from retrasyn.simulation.run import SimulatedRun
     from retrasyn.space import Grid
 
 
@@ -206,7 +206,7 @@ def exhibit_of(
 class LiveSimulation:
     """What is shown of a simulation so far."""
 
-    unfolding: Unfolding
+    simulated: SimulatedRun
     pace: float  # seconds from one release to the next, at least
     title: str
     _showing: str = field(default_factory=partial(secrets.token_hex, 16), init=False)
@@ -215,9 +215,9 @@ class LiveSimulation:
     _receipt: Receipt = field(init=False)  # of what is shown, not of what is being made
 
     def __post_init__(self) -> None:
-        self.source = InMemory(self.unfolding.simulation.curator.grid)
+        self.source = InMemory(self.simulated.simulation.curator.grid)
         self.feed = Feed(self.source.after)
-        self._receipt = self.unfolding.receipt()
+        self._receipt = self.simulated.receipt()
 
     def status(self) -> dict[str, Any]:
         """Return what /v1/status says."""
@@ -241,7 +241,7 @@ class LiveSimulation:
 
     async def run(self) -> None:
         """Make and show release after release until there are no more."""
-        loop, releases = asyncio.get_running_loop(), self.unfolding.releases()
+        loop, releases = asyncio.get_running_loop(), self.simulated.releases()
         due = loop.time()
         while (made := await asyncio.to_thread(self._make, releases)) is not None:
             await asyncio.sleep(due - loop.time())
@@ -252,4 +252,4 @@ class LiveSimulation:
 
     def _make(self, releases: Iterator[Release]) -> tuple[Release, Receipt] | None:
         release = next(releases, None)
-        return None if release is None else (release, self.unfolding.receipt())
+        return None if release is None else (release, self.simulated.receipt())

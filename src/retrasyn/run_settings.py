@@ -1,0 +1,295 @@
+"""All settings of one run in one object: what it does, how the paper is read, what it may spend."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypedDict
+
+from retrasyn.errors import SettingError
+from retrasyn.interpretation import AUTHORS, SAFE, Interpretation
+from retrasyn.messages import MICRO
+from retrasyn.methods import (
+    DEFAULT_METHOD,
+    METHODS,
+    PAPER_METHOD,
+    Method,
+    check_oracle,
+    configure,
+    find_method,
+)
+from retrasyn.oracles.choice import OracleName, OracleWish, choose_oracle
+from retrasyn.space import Box, Grid, StateSpace
+
+MAX_EPSILON = 40.0
+MAX_WINDOW = 1_000_000_000
+Outside = Literal["refuse", "drop"]
+"""What to do with points outside the box."""
+Door = Literal["counts", "reports"]
+"""How simulated reports are drawn: their sum at once, or one by one."""
+
+
+def micro_nats(epsilon: float) -> int:
+    """Return a budget as a whole number of micro-nats, rounded down.
+
+    >>> micro_nats(1.0)
+    1000000
+    """
+    if not math.isfinite(epsilon) or not 0 < epsilon <= MAX_EPSILON:
+        raise SettingError(
+            f"epsilon={epsilon:g} must lie above 0 and at most {MAX_EPSILON:g}; 1 is a usual value"
+        )
+    micro = int(epsilon * MICRO + 1e-6)
+    if micro < 1:
+        raise SettingError(f"epsilon={epsilon:g} is below one micro-nat; 1 is a usual value")
+    return micro
+
+
+class RunOptions(TypedDict, total=False):
+    """What `RunSettings.of` and `retrasyn.synthesize` take by keyword."""
+
+    epsilon: float
+    window: int
+    seed: int | Literal["random"]
+    unit: Literal["position", "transition"] | None
+    ledger: Literal["user", "stream"] | None
+    jump: Literal["split", "clamp"] | None
+    length_scale: Literal["released", "data"] | float | None
+    outside: Outside
+    faithful: bool
+    settings: Mapping[str, str] | None
+    oracle: OracleWish
+    door: Door
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """Everything that identifies a run; two runs with equal settings and data give equal bytes.
+
+    Build it with `of`. It is checked whenever it is made, also by `dataclasses.replace`, and
+    nowhere else. The engine, the checkpoint's folder and the sinks are no part of it: they say
+    where a run happens, not what comes out, and are handed over beside it.
+
+    >>> from retrasyn import Box, Grid, RunSettings
+    >>> settings = RunSettings.of("retrasyn-p", grid=Grid(Box(0, 0, 1, 1), 6), window=10)
+    >>> settings.method.name, settings.gap, settings.chosen_oracle
+    ('retrasyn-p', 11, 'oue')
+    >>> RunSettings.from_dict(settings.to_dict()) == settings
+    True
+    """
+
+    method: Method
+    """The row of the method, its settings applied."""
+    interpretation: Interpretation
+    """How the paper is read where it leaves a choice."""
+    grid: Grid
+    """The public grid."""
+    box_inferred: bool = False
+    """Whether the grid's box was taken from the raw data, which is not private."""
+    epsilon: float = 1.0
+    """Privacy budget over any window, in nats."""
+    window: int = 20
+    """Length w of the protected window, in timestamps."""
+    seed: int = field(default=0, repr=False)
+    """Repeats the run exactly."""
+    seed_is_secret: bool = False
+    """Whether the seed was drawn, or is kept: then no receipt names it."""
+    oracle: OracleWish = "oue"
+    """An oracle, or how to choose one."""
+    door: Door = "counts"
+    """How simulated reports are drawn."""
+    outside: Outside = "refuse"
+    """What to do with points outside the box."""
+    faithful: bool = False
+    """Whether every open question is answered as the authors' program does."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the method and the interpretation, as they were given by name."""
+
+    @classmethod
+    def of(
+        cls,
+        method: str | Method | None = None,
+        *,
+        grid: Grid,
+        epsilon: float = 1.0,
+        window: int = 20,
+        seed: int | Literal["random"] = 0,
+        unit: Literal["position", "transition"] | None = None,
+        ledger: Literal["user", "stream"] | None = None,
+        jump: Literal["split", "clamp"] | None = None,
+        length_scale: Literal["released", "data"] | float | None = None,
+        outside: Outside = "refuse",
+        faithful: bool = False,
+        settings: Mapping[str, str] | None = None,
+        oracle: OracleWish = "oue",
+        door: Door = "counts",
+    ) -> RunSettings:
+        """Combine a method's row with what was asked for.
+
+        Args:
+            method: A row of `METHODS` by its name, or a row of your own; steered, or with
+                `faithful` retrasyn-p, if none is given.
+            grid: The public grid.
+            epsilon: Privacy budget over any window.
+            window: Length w of the protected window, in timestamps.
+            seed: Repeats the run exactly; "random" draws one and keeps it out of the receipt.
+            unit: What a window protects; "position" unless the interpretation says otherwise.
+            ledger: Whose spending is counted; "user" unless the interpretation says otherwise.
+            jump: What a step beyond the neighbouring cells is.
+            length_scale: Lambda of Eq. 8.
+            outside: What to do with points outside the box.
+            faithful: Answer every open question as the authors' program does.
+            settings: Further settings by name, such as alpha, kappa and p_max.
+            oracle: How states are hidden: "oue", "grr" or "olh", "auto" for the least variance, or
+                "small" for the smallest report.
+            door: Draw the sum of all simulated reports at once ("counts"), or every report bit by
+                bit ("reports").
+        """
+        if method is None:
+            method = PAPER_METHOD if faithful else DEFAULT_METHOD
+        row = find_method(method) if isinstance(method, str) else method
+        if length_scale is not None and not (row.of_paper or row.lifecycle.uses_length):
+            raise SettingError(
+                f"{row.name} has no length scale: it does not end streams by their length"
+            )
+        if seed != "random" and (isinstance(seed, str) or seed < 0):
+            raise SettingError(f"seed={seed!r} must be a whole number from 0 on, or random")
+        asked = {"unit": unit, "ledger": ledger, "jump": jump, "length_scale": length_scale}
+        answers = {name: value for name, value in asked.items() if value is not None}
+        own = AUTHORS if faithful else SAFE.answer(jump=row.jump)
+        row, interpretation = configure(row, own.answer(**answers), settings or {})
+        return cls(
+            method=row,
+            interpretation=interpretation,
+            grid=grid,
+            epsilon=epsilon,
+            window=window,
+            seed=secrets.randbits(128) if seed == "random" else seed,
+            seed_is_secret=seed == "random",
+            oracle=oracle,
+            door=door,
+            outside=outside,
+            faithful=faithful,
+            settings=dict(settings or {}),
+        )
+
+    def __post_init__(self) -> None:
+        if self.faithful and not self.method.of_paper:
+            raise SettingError(
+                f"{self.method.name} is not a method of the paper; --faithful goes with "
+                f"{PAPER_METHOD} and its relatives"
+            )
+        check_oracle(self.method, self.oracle)
+        if self.interpretation.length_scale == "data" and not self.faithful:
+            raise SettingError(
+                "length scale 'data' is learnt from raw positions and breaks the guarantee; use "
+                "'released' or a public number (--faithful allows it, for reproduction only)"
+            )
+        if self.interpretation.jump == "authors" and self.interpretation.ledger == "user":
+            raise SettingError(
+                "a jump read as the authors do may report twice, so the ledger cannot be the "
+                "user's; use --jump split or clamp, or --ledger stream"
+            )
+        micro_nats(self.epsilon)
+        if not 1 <= self.window <= MAX_WINDOW:
+            raise SettingError(
+                f"window={self.window} must be at least 1 timestamp and at most {MAX_WINDOW:,}; "
+                "1 protects single events, 20 is usual"
+            )
+        _ = self.chosen_oracle  # refuses unknown names
+
+    @property
+    def budget(self) -> int:
+        """Epsilon in micro-nats, as ledgers count it."""
+        return micro_nats(self.epsilon)
+
+    @property
+    def gap(self) -> int:
+        """How many timestamps must pass between two full-budget reports of one ledger key."""
+        return self.interpretation.gap(self.window)
+
+    @property
+    def public_seed(self) -> int | None:
+        """The seed, if a receipt may name it."""
+        return None if self.seed_is_secret else self.seed
+
+    @property
+    def states(self) -> StateSpace:
+        """What a device can report."""
+        return StateSpace(self.grid, endpoints=self.method.endpoints)
+
+    @property
+    def chosen_oracle(self) -> OracleName:
+        """The oracle in use, chosen from public settings: how many states, what one report has.
+
+        Where epsilon is divided, a report is taken to have an even part of it.
+        """
+        whole = self.method.division.splits_users
+        each = self.budget if whole else max(1, self.budget // self.gap)
+        return choose_oracle(self.oracle, each, self.states.n_states)
+
+    def length_scale(self, mean_length: float | None) -> float | None:
+        """Return lambda of Eq. 8; None where it follows from what was released.
+
+        `mean_length` is that of the recorded streams, where there are recorded ones.
+        """
+        scale = self.interpretation.length_scale
+        if scale == "data" and mean_length is None:
+            raise SettingError(
+                "length scale 'data' needs recorded data; give a public number with --length-scale"
+            )
+        number = mean_length if scale == "data" else None if scale == "released" else scale
+        return None if number is None else float(number)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON: what a checkpoint has to agree with.
+
+        A secret seed is "random". A row that is not in the table is told part by part.
+        """
+        told = {name: getattr(self, name) for name in _PLAIN} | {
+            "method": self.method.name,
+            "reading": dataclasses.asdict(self.interpretation),
+            "side": self.grid.side,
+            "box": list(self.grid.box),
+            "seed": "random" if self.seed_is_secret else self.seed,
+        }
+        known = METHODS.get(self.method.name)
+        if known is None or configure(known, SAFE, self.settings)[0] != self.method:
+            told["row"] = _describe(self.method)
+        return told
+
+    @classmethod
+    def from_dict(
+        cls, values: Mapping[str, Any], *, row: Method | None = None, seed: int | None = None
+    ) -> RunSettings:
+        """Read what `to_dict` wrote; a row of your own and a secret seed have to be given again."""
+        if row is None and "row" in values:
+            raise SettingError(f"{values['method']} is not in the table of methods; give its row")
+        try:
+            given = row or find_method(values["method"])
+            drawn = values["seed"] == "random" and seed is None
+            return cls(
+                method=configure(given, SAFE, dict(values["settings"]))[0],
+                interpretation=SAFE.answer(**values["reading"]),
+                grid=Grid(Box(*values["box"]), values["side"]),
+                seed=secrets.randbits(128) if drawn else values["seed"] if seed is None else seed,
+                seed_is_secret=values["seed"] == "random",
+                **{name: values[name] for name in _PLAIN},
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise SettingError(f"these are no settings of a run ({error})") from None
+
+
+_PLAIN = ("box_inferred", "epsilon", "window", "oracle", "door", "outside", "faithful", "settings")
+"""Fields that are written as they are."""
+
+
+def _describe(part: Any) -> Any:
+    """Return a part as plain values: its class, then its fields; of a function, its name."""
+    if dataclasses.is_dataclass(part):
+        fields = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+        return {"is": type(part).__name__} | {name: _describe(v) for name, v in fields.items()}
+    return part.__qualname__ if callable(part) else part

@@ -1,0 +1,189 @@
+"""What a run has spent, recounted independently, and the receipt that states it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Protocol
+
+from retrasyn.curator import Curator, CuratorState
+from retrasyn.messages import MICRO
+from retrasyn.methods import Method, parts_of, settings_of
+from retrasyn.oracles.choice import named_oracle
+from retrasyn.privacy.receipt import (
+    Lifetime,
+    Receipt,
+    ReportedRounds,
+    ReportNoise,
+    StandardErrors,
+    WorstWindow,
+    WorstWindows,
+    describe_presence,
+    left_open,
+    state_guarantee,
+)
+from retrasyn.privacy.replay import Replay
+
+
+class AccountedRun(Protocol):
+    """What a receipt is made from: a curator, what was reported to it, and where that came from."""
+
+    curator: Curator
+    declared: Replay  # in the declared unit and ledger key
+    personal: Replay  # per person and position
+
+    @property
+    def source_name(self) -> str:
+        """How reports come."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
+    def has_users(self) -> bool:
+        """Whether it is known which streams are of one person."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
+    def enrols_on_sight(self) -> bool:
+        """Whether devices are enrolled when they are first seen."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
+    def n_users(self) -> int:
+        """Number of persons behind the devices."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
+    def n_points_in(self) -> int:
+        """Number of positions so far, those outside the box included."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
+    def n_points_dropped(self) -> int:
+        """Number of positions outside the box."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
+    def n_points_out(self) -> int:
+        """Number of synthetic points so far."""
+        ...  # pragma: no cover - a protocol has no body
+
+
+def replays_of(curator: Curator) -> tuple[Replay, Replay]:
+    """Return two recounts of nothing: as declared, and per person and position."""
+    furthest = curator.method.furthest_lookback(curator.gap)
+    return Replay(curator.gap, furthest), Replay(curator.window + 1, furthest)
+
+
+def receipt_of(run: AccountedRun, *, after: int | None = None) -> Receipt:
+    """State what a run did so far, with all its rounds or only those after a timestamp."""
+    curator, state = run.curator, run.curator.state
+    settings, method = curator.settings, curator.method
+    reading, private = settings.interpretation, method.division.private
+    ledger = reading.ledger if run.has_users else "stream"
+    clipped = bool(run.n_points_dropped)
+    worst_declared, worst_personal = run.declared.worst, run.personal.worst
+    declared = WorstWindow(
+        unit=reading.unit,
+        per=ledger,
+        timestamps=curator.gap,
+        epsilon=worst_declared / MICRO if private else None,
+    )
+    personal = WorstWindow(
+        unit="position",
+        per="person" if run.has_users else "stream (the data names no users)",
+        timestamps=curator.window + 1,
+        epsilon=worst_personal / MICRO if private else None,
+    )
+    scale = curator.length_scale
+    errors = state.mean_errors
+    first_t = 0 if state.first_t is None else state.first_t
+    last_t = -1 if state.t is None else state.t
+    return Receipt(
+        method=method.name,
+        summary=method.summary,
+        private=private,
+        guarantee=state_guarantee(
+            private=private,
+            epsilon=curator.epsilon / MICRO,
+            window=curator.window,
+            unit=reading.unit,
+            ledger=ledger,
+            presence=method.presence,
+        ),
+        unit=reading.unit,
+        ledger=ledger,
+        window=curator.window,
+        gap=curator.gap,
+        epsilon=curator.epsilon / MICRO,
+        division=method.division.name,
+        oracle=curator.oracle if private else "none",
+        noise=(
+            noise_of(curator.oracle, curator.epsilon, curator.states.n_states) if private else None
+        ),
+        door=run.source_name,
+        worst_window=WorstWindows(declared=declared, person_position=personal),
+        within_guarantee=private and worst_declared <= curator.epsilon,
+        within_epsilon_per_person=private and worst_personal <= curator.epsilon,
+        lifetime=Lifetime.of(
+            per=ledger,
+            timestamps=last_t - first_t + 1,
+            gap=curator.gap,
+            epsilon=curator.epsilon / MICRO,
+            private=private,
+        ),
+        presence=describe_presence(method.presence, clipped=clipped),
+        seed=settings.public_seed,
+        grid=curator.grid.side,
+        box=curator.grid.box,
+        box_inferred_from_data=settings.box_inferred,
+        length_scale=scale or ("released" if method.lifecycle.uses_length else "not used"),
+        length_scale_from_data=reading.length_scale == "data",
+        jump=reading.jump,
+        timestamps=last_t - first_t + 1,
+        first_t=first_t,
+        last_t=last_t,
+        n_reports=state.n_reports,
+        n_users=run.n_users,
+        n_points_in=None if method.presence == "hidden" else run.n_points_in,
+        n_points_dropped=run.n_points_dropped,
+        n_points_out=run.n_points_out,
+        n_streams_out=state.streams.next_id,
+        faithful=settings.faithful,
+        reading=dataclasses.asdict(reading),
+        settings=_settings_of(method),
+        not_protected=left_open(
+            private=private,
+            presence=method.presence,
+            unit=reading.unit,
+            ledger=reading.ledger,
+            jump=reading.jump,
+            seeded=not settings.seed_is_secret,
+            has_users=run.has_users,
+            box_inferred=settings.box_inferred,
+            length_from_data=reading.length_scale == "data",
+            enrols_on_sight=run.enrols_on_sight,
+            clipped=clipped,
+        ),
+        standard_error=None if errors is None else StandardErrors(*errors),
+        rounds=_rounds_of(state, after),
+    )
+
+
+def noise_of(name: str, epsilon: int, n_answers: int) -> ReportNoise:
+    """State the law of an oracle at a budget in micro-nats."""
+    oracle = named_oracle(name, epsilon, n_answers)
+    return ReportNoise(answers=n_answers, threshold=hex(oracle.threshold), p=oracle.p, q=oracle.q)
+
+
+def _rounds_of(state: CuratorState, after: int | None) -> ReportedRounds:
+    """Return the curator's rounds as columns."""
+    rounds = [row for row in state.rounds if after is None or row[0] > after]
+    return ReportedRounds(
+        t=tuple(t for t, _, _ in rounds),
+        n_reports=tuple(n for _, n, _ in rounds),
+        epsilon=tuple(spent / MICRO for _, _, spent in rounds),
+    )
+
+
+def _settings_of(method: Method) -> dict[str, Any]:
+    """Return the settings of a method's parts by name."""
+    return {name: getattr(part, name) for part in parts_of(method) for name in settings_of(part)}
