@@ -29,7 +29,8 @@ from retrasyn.messages import (
 )
 from retrasyn.methods import DEFAULT_METHOD, Method, check_oracle, find_method
 from retrasyn.mobility.model import MobilityModel, masses, standard_errors
-from retrasyn.oracles.choice import OracleWish, choose_oracle, n_answers, oracle_for
+from retrasyn.oracles.choice import choose_oracle, n_answers, oracle_for
+from retrasyn.oracles.registry import OracleWish
 from retrasyn.privacy.ledger import Ledger
 from retrasyn.space import Grid, StateSpace
 from retrasyn.synthesis.lifecycle import LifecycleMemory, SynthesisContext

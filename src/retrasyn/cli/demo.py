@@ -16,7 +16,7 @@ from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 
 if TYPE_CHECKING:
     from retrasyn.metrics.suite import Scores
-    from retrasyn.oracles.choice import OracleWish
+    from retrasyn.oracles.registry import OracleWish
     from retrasyn.privacy.receipt import Receipt
 
 _FILES = ("real.parquet", "synthetic.parquet", "synthetic.parquet.receipt.json", "report.html")

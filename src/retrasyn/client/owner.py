@@ -18,7 +18,8 @@ from retrasyn.errors import ConsentError, InputError, LedgerError, ServerError, 
 from retrasyn.files import is_there
 from retrasyn.messages import Manifest
 from retrasyn.wire.canonical import signed_part, unseal
-from retrasyn.wire.frames import DEVICE_BYTES, MIN_KEY_BYTES, tag_of
+from retrasyn.wire.frames import MIN_KEY_BYTES, tag_of
+from retrasyn.wire.layout import DEVICE_BYTES
 from retrasyn.wire.texts import decode_manifest, manifest_id
 
 FILE = "identity.json"

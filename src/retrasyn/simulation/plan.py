@@ -22,7 +22,8 @@ from retrasyn.methods import (
     parts_of,
     settings_of,
 )
-from retrasyn.oracles.choice import OracleWish, named_oracle
+from retrasyn.oracles.choice import named_oracle
+from retrasyn.oracles.registry import OracleWish
 from retrasyn.privacy.receipt import (
     Lifetime,
     Receipt,

@@ -18,7 +18,7 @@ from retrasyn.data.trajectories import Trajectories
 from retrasyn.engines.base import Engine
 from retrasyn.errors import SettingError
 from retrasyn.messages import Release
-from retrasyn.oracles.choice import OracleWish
+from retrasyn.oracles.registry import OracleWish
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.simulation.checkpoint import Checkpoint, fingerprint
 from retrasyn.simulation.plan import Plan

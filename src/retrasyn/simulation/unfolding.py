@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.messages import Release
-from retrasyn.oracles.choice import OracleWish
+from retrasyn.oracles.registry import OracleWish
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.simulation.plan import Plan
 from retrasyn.simulation.population import Recording

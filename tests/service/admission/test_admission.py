@@ -105,7 +105,7 @@ def test_a_closed_or_folded_round_is_late_whatever_the_clock_says():
     "wrong",
     [
         {"manifest": bytes(8)},
-        {"n_states": 66},
+        {"n_answers": 66},
         {"epsilon": MICRO - 1},
         {"about": "move"},
         {"about": "present"},
