@@ -1,4 +1,4 @@
-"""The audit of an oracle: what its reports tell about one who sends them, measured.
+"""The audit of an oracle: measures what its reports give away about their senders.
 
 Nothing is assumed about how reports are made. Many are made about two states, and about twenty
 more and null, and looked at. Only the exact law looks inside, by choosing the words.

@@ -1,4 +1,4 @@
-"""One device, round after round: fetch, draw, wait for a fix, report, send until it is settled.
+"""The loop of one device: fetch a round, draw, wait for a fix, report, send until settled.
 
 All that protects its owner stands in `retrasyn.device`; here are only clocks, waiting and sending.
 """

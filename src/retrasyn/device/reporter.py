@@ -1,6 +1,6 @@
-"""Round in, report bytes or a reasoned refusal out. No input or output of its own.
+"""Turns a round into report bytes or a reasoned refusal; does no input or output.
 
-The eleven device rules stand in `rules.py` (1 to 6 and 8), `sampling.py` (7) and here (9 to 11).
+Of the eleven device rules, 1 to 8 are in `rules.py` and 9 to 11 are here.
 """
 
 from dataclasses import InitVar, dataclass, field, replace
@@ -48,7 +48,7 @@ class Whereabouts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Silence, and why: the number of the rule and what it found."""
+    """Why a round gets no answer: the number of the rule and what it found."""
 
     rule: int
     reason: str
@@ -56,7 +56,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Bytes to send at an instant; they are durable, and the same whenever they are asked for."""
+    """Bytes to send at an instant; they are stored, and the same every time they are asked for."""
 
     frame: bytes = field(repr=False)
     send_at: int  # milliseconds since 1970
@@ -64,7 +64,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """This device answers the round at an instant drawn before any place was read."""
+    """The decision to answer a round, at an instant drawn before any position is read."""
 
     t: int
     send_at: int  # milliseconds since 1970
@@ -84,7 +84,7 @@ class DeviceStatus:
 
 @dataclass(slots=True)
 class Reporter:
-    """One device. All it knows is in its store; all it sends went through every rule."""
+    """One device. Its whole memory is in its store, and every report passes every rule."""
 
     device: bytes = field(repr=False)  # id, 16 bytes
     key: bytes = field(repr=False)  # shared with the curator at enrolment, for tags
@@ -103,7 +103,7 @@ class Reporter:
         self._cache = MemoryCache(store)
 
     def pin(self, envelope: bytes, now: Instant) -> Manifest:
-        """Take a manifest on, once the owner has agreed to it.
+        """Pin a manifest the owner has agreed to.
 
         A new one means quarantine, until the longer of both windows has passed. Pinning the same
         manifest again changes nothing.
@@ -117,13 +117,13 @@ class Reporter:
         return manifest
 
     def quarantine(self, reason: str, now: Instant) -> None:
-        """Be silent for a window, for instance because the device has to enrol again."""
+        """Stop reporting for a window, for instance because the device has to enrol again."""
         text = self._cache.remember(now).pinned
         if text:
             self._cache.silence(text, now, reason=reason)
 
     def hear(self, ack: bytes, now: Instant) -> Reaction:
-        """Return what to do about an acknowledgement; one of other bytes than ours is ignored."""
+        """Return what to do about an acknowledgement; one of another frame is ignored."""
         heard, memory = decode_ack(ack), self._cache.remember(now)
         if not memory.frame or heard.digest != report_digest(memory.frame):
             return "ignore"
@@ -146,14 +146,14 @@ class Reporter:
         )
 
     def answer(self, envelope: bytes, now: Instant, whereabouts: Whereabouts) -> Answer | Refusal:
-        """Draw and report at once, for those who need not wait for a fix."""
+        """Draw and report at once, where the position is known already."""
         drawn = self.draw(envelope, now, whereabouts)
         return self.report(envelope, now, whereabouts) if isinstance(drawn, Drawn) else drawn
 
     def draw(
         self, envelope: bytes, now: Instant, whereabouts: Whereabouts
     ) -> Drawn | Answer | Refusal:
-        """Decide on a round by rules 1 to 7; reads presence, and no place."""
+        """Decide on a round by rules 1 to 7; reads presence but no position."""
         case = self._open(envelope, now)
         if not isinstance(case, Case):
             return case
@@ -196,7 +196,7 @@ class Reporter:
         return Answer(memory.frame, now.wall) if rules.made_before(case) else case
 
     def _decide(self, case: Case, kind: int) -> Drawn | Refusal:
-        """Rule 7: phase or coin, decided and durable before any place is read."""
+        """Rule 7: phase or coin, decided and stored before any position is read."""
         t, memory = case.asked.t, case.memory
         lots = memory.lots or draw_lots(self.words)
         sampling = Sampling(case.manifest, lots)
@@ -218,7 +218,7 @@ class Reporter:
     def _make(
         self, case: Case, wish: LedgerEntry, question: Question, whereabouts: Whereabouts
     ) -> bytes:
-        """Rules 9 to 11: state, noise, a durable entry with its bytes; never again for this t."""
+        """Rules 9 to 11: perturb the state and store entry and bytes, once for each t."""
         manifest, memory = case.manifest, case.memory
         n = n_answers(question, manifest)
         row, truth = row_for(question, manifest.oracle), whereabouts.answer(question, wish.t)
