@@ -20,13 +20,13 @@ def many_reports() -> Iterator[Line]:
     oracle, generator = OUE(ONE), np.random.default_rng(0)
     states = (np.arange(N_REPORTS) % N_STATES).astype(np.int32)
     addresses = np.arange(N_REPORTS, dtype=np.uint64)
-    packed = oracle.perturb(states, addresses, key=1, n_states=N_STATES)
+    packed = oracle.perturb(states, addresses, key=1, n_answers=N_STATES)
     n_bits = N_REPORTS * N_STATES
     seconds = best(
         {
-            "make": lambda: oracle.perturb(states, addresses, key=1, n_states=N_STATES),
+            "make": lambda: oracle.perturb(states, addresses, key=1, n_answers=N_STATES),
             "bytes": lambda: generator.bytes(8 * n_bits),
-            "count": lambda: oracle.aggregate(packed, n_states=N_STATES),
+            "count": lambda: oracle.aggregate(packed, n_answers=N_STATES),
             "unpack": lambda: np.unpackbits(packed, axis=1, count=N_STATES, bitorder="little").sum(
                 axis=0
             ),

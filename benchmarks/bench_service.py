@@ -95,7 +95,7 @@ def frames_of(served: Served, n: int) -> list[bytes]:
             bits = int.from_bytes(os.urandom(size), "little") & kept
             report = Report(
                 question=0,
-                n_states=manifest.n_states,
+                n_answers=manifest.n_states,
                 t=0,
                 epsilon=manifest.epsilon,
                 manifest=name,

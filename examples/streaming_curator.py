@@ -36,9 +36,9 @@ def main() -> None:
             states[grant.reporters],
             grant.reporters.astype(np.uint64),
             key=secrets.randbits(64),
-            n_states=curator.states.n_states,
+            n_answers=curator.states.n_states,
         )
-        return oracle.aggregate(reports, n_states=curator.states.n_states)
+        return oracle.aggregate(reports, n_answers=curator.states.n_states)
 
     for t in range(10):
         release = curator.step(t, size=N, roster=roster, collect=collect)

@@ -28,9 +28,9 @@ def answer(curator):
             return Aggregate(counts=np.bincount(states, minlength=n_states), n=states.size)
         oracle = oracle_for(grant)
         packed = oracle.perturb(
-            states, grant.reporters.astype(np.uint64), key=grant.t, n_states=n_states
+            states, grant.reporters.astype(np.uint64), key=grant.t, n_answers=n_states
         )
-        return oracle.aggregate(packed, n_states=n_states)
+        return oracle.aggregate(packed, n_answers=n_states)
 
     return collect
 

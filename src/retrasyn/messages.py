@@ -110,7 +110,7 @@ class Aggregate:
     ([2, 1], 3)
     """
 
-    counts: npt.NDArray[np.int64]  # [n_states]
+    counts: npt.NDArray[np.int64]  # [n_answers]
     n: int
 
     def __add__(self, other: Aggregate) -> Aggregate:
@@ -121,7 +121,7 @@ class Aggregate:
 class Estimate:
     """Unbiased frequencies (f-hat) and the variance of one of them."""
 
-    frequencies: npt.NDArray[np.float64]  # [n_states], negatives kept
+    frequencies: npt.NDArray[np.float64]  # [n_answers], negatives kept
     variance: float
     n: int
 
@@ -180,7 +180,7 @@ class Manifest:
     epsilon: int  # micro-nats: the ceiling of any window
     division: Literal["population", "budget"]
     sampling: Literal["phase", "self", "curator"]
-    oracle: Literal["oue", "grr", "olh"]
+    oracle: str  # a row of `oracles.registry.ORACLES`
     presence: Literal["count", "flags", "hidden"]
     jump: Literal["split", "clamp"]
     size_source: Literal["counted", "estimated"]
@@ -210,7 +210,7 @@ class Report:
     """What a device sends. Who sent it and what it says stay out of logs."""
 
     question: int  # code, see `wire.frames`
-    n_states: int  # answers the question has
+    n_answers: int  # to the question
     t: int
     epsilon: int  # micro-nats
     manifest: bytes  # id, 8 bytes

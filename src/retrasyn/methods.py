@@ -16,6 +16,7 @@ from retrasyn.mechanisms.probe_publish import ProbeThenPublish
 from retrasyn.mechanisms.schedules import Absorption, Distribution
 from retrasyn.messages import Presence, Topic
 from retrasyn.mobility.updating import replace_all, select_significant
+from retrasyn.oracles.registry import PAPER_ORACLE
 from retrasyn.privacy.division import BudgetDivision, Division, NoPrivacy, UserDivision
 from retrasyn.privacy.selection import OwnSlot, PhaseSlots, age_thresholds
 from retrasyn.synthesis.lifecycle import (
@@ -176,7 +177,7 @@ PAPER_METHOD = "retrasyn-p"
 
 def check_oracle(method: Method, wish: str) -> None:
     """Refuse an oracle whose errors a method does not foresee."""
-    if wish != "oue" and method.mechanism.unary_only:
+    if wish != PAPER_ORACLE and method.mechanism.unary_only:
         raise SettingError(
             f"{method.name} foresees the errors of unary encoding and of nothing else; "
             f"use --oracle oue, not {wish}"

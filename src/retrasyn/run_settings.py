@@ -21,7 +21,8 @@ from retrasyn.methods import (
     configure,
     find_method,
 )
-from retrasyn.oracles.choice import OracleName, OracleWish, choose_oracle
+from retrasyn.oracles.choice import choose_oracle
+from retrasyn.oracles.registry import OracleWish
 from retrasyn.space import Box, Grid, StateSpace
 
 MAX_EPSILON = 40.0
@@ -222,7 +223,7 @@ class RunSettings:
         return StateSpace(self.grid, endpoints=self.method.endpoints)
 
     @property
-    def chosen_oracle(self) -> OracleName:
+    def chosen_oracle(self) -> str:
         """The oracle in use, chosen from public settings: how many states, what one report has.
 
         Where epsilon is divided, a report is taken to have an even part of it.

@@ -1,11 +1,12 @@
 """`retrasyn audit`: figures for people and programs, and an exit code for scripts."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from retrasyn.audit import subject
 from retrasyn.oracles import single
+from retrasyn.oracles.registry import ORACLES
 from support.command_line import assert_one_line, run
 
 QUICK = ("--reports", "1000")
@@ -47,7 +48,7 @@ def test_the_path_of_simulations_can_be_audited_too():
 
 
 def test_a_violation_is_named_and_ends_with_1(monkeypatch):
-    monkeypatch.setitem(subject.PATHS, "oue", faulty)
+    monkeypatch.setitem(ORACLES, "oue", replace(ORACLES["oue"], report=faulty))
     outcome = run("audit", "--reports", "5000")
 
     assert outcome.code == 1
@@ -59,7 +60,7 @@ def test_reports_that_repeat_after_a_fork_are_told(monkeypatch):
     def stuck(state, n_answers, *, epsilon, words):
         return bytes(4)
 
-    monkeypatch.setitem(subject.PATHS, "oue", stuck)
+    monkeypatch.setitem(ORACLES, "oue", replace(ORACLES["oue"], report=stuck))
     outcome = run("audit", *QUICK)
 
     assert outcome.code == 1

@@ -55,7 +55,7 @@ def join(curator, clock, folder=None, fixes=None):
 
 def again(loop, folder):
     """Return the same device after a restart."""
-    loop.reporter._keeper.store.close()
+    loop.reporter._cache.store.close()
     old = loop.reporter
     reporter = Reporter(old.device, old.key, SQLiteStore(folder / "ledger"), verify_ed25519)
     return Loop(loop.server, reporter, loop.manifest, loop.id, loop.fixes, loop.clock)

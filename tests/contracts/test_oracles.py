@@ -10,39 +10,28 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from retrasyn.oracles import single
-from retrasyn.oracles.base import variance_at
-from retrasyn.oracles.binary import BinaryResponse
 from retrasyn.oracles.grr import GRR
-from retrasyn.oracles.hashed import OLH
-from retrasyn.oracles.oue import OUE
+from retrasyn.oracles.registry import BINARY, ORACLES, check_wish, find_oracle
 from retrasyn.oracles.threshold import hash_range, lie_threshold
 from retrasyn.randomness.kernels import words_at
 from support.feeding import fed
 
-NAMES = ["oue", "grr", "olh", "bit"]
+NAMES = [*ORACLES, "binary"]
 LEVEL = 1e-6  # of each seeded test below
 words = st.integers(0, 2**64 - 1)
 epsilons = st.integers(1, 40_000_000)
 
 
+def row_of(name):
+    return BINARY if name == "binary" else find_oracle(name)
+
+
 def oracle_of(name, epsilon, n_answers):
-    return {
-        "oue": lambda: OUE(epsilon),
-        "grr": lambda: GRR(epsilon, n_answers),
-        "olh": lambda: OLH(epsilon),
-        "bit": lambda: BinaryResponse(epsilon),
-    }[name]()
+    return row_of(name).at(epsilon, n_answers)
 
 
 def report_of(name, state, n_answers, epsilon, source):
-    if name == "bit":
-        return single.report_bit(int(state >= 0), epsilon=epsilon, words=source)
-    report = {
-        "oue": single.report_unary,
-        "grr": single.report_symbol,
-        "olh": single.report_hash,
-    }[name]
-    return report(state, n_answers, epsilon=epsilon, words=source)
+    return row_of(name).report(state, n_answers, epsilon=epsilon, words=source)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -50,12 +39,12 @@ def report_of(name, state, n_answers, epsilon, source):
 def test_one_report_and_many_are_the_same_bytes_of_the_same_words(
     name, n_answers, epsilon, key, address, data
 ):
-    n_answers = 1 if name == "bit" else n_answers
+    n_answers = 1 if name == "binary" else n_answers
     state = data.draw(st.integers(-1, n_answers - 1))
     oracle = oracle_of(name, epsilon, n_answers)
     addresses = np.array([address], np.uint64)
-    many = oracle.perturb(np.array([state], np.int32), addresses, key=key, n_states=n_answers)
-    if name == "bit":
+    many = oracle.perturb(np.array([state], np.int32), addresses, key=key, n_answers=n_answers)
+    if name == "binary":
         drawn = words_at(np.uint64(key), addresses)
     else:
         own_key = words_at(np.uint64(key), addresses)[0]
@@ -63,21 +52,21 @@ def test_one_report_and_many_are_the_same_bytes_of_the_same_words(
     one = report_of(name, state, n_answers, epsilon, fed(drawn.tolist()))
     assert many[0].tobytes() == one
     assert len(one) == oracle.report_bytes(n_answers)
-    assert len(one) == single.report_bytes(name, n_answers, epsilon=epsilon)
+    assert row_of(name).is_possible(one, epsilon, n_answers)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @given(st.integers(1, 40), epsilons, st.integers(0, 30), st.data())
 def test_support_is_counted_as_a_plain_loop_counts_it(name, n_answers, epsilon, n, data):
-    n_answers = 1 if name == "bit" else n_answers
+    n_answers = 1 if name == "binary" else n_answers
     states = data.draw(st.lists(st.integers(-1, n_answers - 1), min_size=n, max_size=n))
     oracle = oracle_of(name, epsilon, n_answers)
     packed = oracle.perturb(
-        np.array(states, np.int32), np.arange(n, dtype=np.uint64), key=9, n_states=n_answers
+        np.array(states, np.int32), np.arange(n, dtype=np.uint64), key=9, n_answers=n_answers
     )
     supports = {
         "oue": lambda report, v: report[v // 8] >> (v % 8) & 1,
-        "bit": lambda report, v: report[0],
+        "binary": lambda report, v: report[0],
         "grr": lambda report, v: int.from_bytes(report, "little") == v,
         "olh": lambda report, v: (
             single.hash_answer(int.from_bytes(report[:4], "little"), v, hash_range(epsilon))
@@ -85,7 +74,7 @@ def test_support_is_counted_as_a_plain_loop_counts_it(name, n_answers, epsilon, 
         ),
     }[name]
     expected = [sum(supports(row.tobytes(), v) for row in packed) for v in range(n_answers)]
-    aggregate = oracle.aggregate(packed, n_states=n_answers)
+    aggregate = oracle.aggregate(packed, n_answers=n_answers)
     assert (aggregate.counts.tolist(), aggregate.n) == (expected, n)
 
 
@@ -97,14 +86,14 @@ def test_the_truth_is_likelier_than_a_lie_and_probabilities_are_probabilities(
     oracle = oracle_of(name, epsilon, n_answers)
     assert 0 < oracle.q < oracle.p < 1 + 1e-15
     assert oracle.variance(2) == pytest.approx(oracle.variance(1) / 2)
-    assert oracle.variance(10) == pytest.approx(variance_at(oracle, 10, 0.0))
+    assert oracle.variance(10) == pytest.approx(oracle.variance_at(10, 0.0))
 
 
 N_ANSWERS, N_USERS, N_ROUNDS = 9, 60, 3000
 HELD = np.array([25, 15, 9, 1, 0, 0, 0, 0, 0])  # the other ten report null
 
 
-@pytest.mark.parametrize("name", ["oue", "grr", "olh"])
+@pytest.mark.parametrize("name", ORACLES)
 @pytest.mark.parametrize("epsilon", [500_000, 2_000_000])
 def test_drawn_counts_and_added_reports_have_the_same_law(name, epsilon):
     oracle = oracle_of(name, epsilon, N_ANSWERS)
@@ -114,8 +103,8 @@ def test_drawn_counts_and_added_reports_have_the_same_law(name, epsilon):
     added = np.array(
         [
             oracle.aggregate(
-                oracle.perturb(states, addresses, key=77 + t * 2**32, n_states=N_ANSWERS),
-                n_states=N_ANSWERS,
+                oracle.perturb(states, addresses, key=77 + t * 2**32, n_answers=N_ANSWERS),
+                n_answers=N_ANSWERS,
             ).counts
             for t in range(N_ROUNDS)
         ]
@@ -133,7 +122,7 @@ def test_drawn_counts_and_added_reports_have_the_same_law(name, epsilon):
         assert totals[0].var() == pytest.approx(totals[1].var(), rel=0.2)
 
 
-@pytest.mark.parametrize("name", ["oue", "grr", "olh"])
+@pytest.mark.parametrize("name", ORACLES)
 def test_estimates_are_unbiased_and_vary_as_they_say(name):
     epsilon = 1_000_000
     oracle = oracle_of(name, epsilon, N_ANSWERS)
@@ -141,10 +130,10 @@ def test_estimates_are_unbiased_and_vary_as_they_say(name):
     addresses = np.arange(N_USERS, dtype=np.uint64)
     found = []
     for t in range(N_ROUNDS):
-        packed = oracle.perturb(states, addresses, key=5 + t * 2**33, n_states=N_ANSWERS)
-        found.append(oracle.estimate(oracle.aggregate(packed, n_states=N_ANSWERS)).frequencies)
+        packed = oracle.perturb(states, addresses, key=5 + t * 2**33, n_answers=N_ANSWERS)
+        found.append(oracle.estimate(oracle.aggregate(packed, n_answers=N_ANSWERS)).frequencies)
     true = HELD / N_USERS
-    variance = np.array([variance_at(oracle, N_USERS, f) for f in true])
+    variance = np.array([oracle.variance_at(N_USERS, f) for f in true])
     z = (np.mean(found, axis=0) - true) / np.sqrt(variance / N_ROUNDS)
     assert np.abs(z).max() < stats.norm.isf(LEVEL / N_ANSWERS / 2)
     np.testing.assert_allclose(np.var(found, axis=0), variance, rtol=0.15)
@@ -233,11 +222,13 @@ def test_what_is_no_state_is_refused_without_telling_it(report):
 
 def test_an_unknown_oracle_and_a_lie_without_others_are_refused():
     with pytest.raises(single.SettingError, match="not one of oue, grr"):
-        single.report_bytes("rappor", 4, epsilon=1)
+        find_oracle("rappor")
+    with pytest.raises(single.SettingError, match="not one of oue, grr, olh, auto, small"):
+        check_wish("binary")
     with pytest.raises(ValueError, match="at least one other"):
         lie_threshold(1_000_000, 0)
 
 
 def test_symbols_nobody_may_send_support_nothing():
     packed = np.array([[0], [4], [5], [255]], np.uint8)
-    assert GRR(1_000_000, 5).aggregate(packed, n_states=5).counts.tolist() == [1, 0, 0, 0, 1]
+    assert GRR(1_000_000, 5).aggregate(packed, n_answers=5).counts.tolist() == [1, 0, 0, 0, 1]

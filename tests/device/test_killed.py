@@ -49,7 +49,7 @@ def run(folder, *, step, skip):
     from retrasyn.device import store as module
 
     campaign, reporter, tracker = device(folder)
-    store = reporter._keeper.store
+    store = reporter._cache.store
     n_saves = 0
     honest_commit, honest_witness = SQLiteStore._commit, module.write_witness
 
@@ -104,15 +104,15 @@ def killed(folder, step, skip):
 @pytest.mark.parametrize("step", range(5), ids=[*STEPS, "before sending"])
 def test_nothing_is_sent_without_a_durable_entry(tmp_path, step, skip):
     _, first, _ = device(tmp_path)
-    first._keeper.store.close()
+    first._cache.store.close()
     done = killed(tmp_path, step, skip)
     assert done.returncode == 9, done.stderr.decode()
     assert not (tmp_path / "sent").exists()
 
     campaign, reporter, tracker = device(tmp_path)
-    witness, store = read_witness(tmp_path / "ledger.witness"), reporter._keeper.store
+    witness, store = read_witness(tmp_path / "ledger.witness"), reporter._cache.store
     assert (witness.store, witness.counter) == (store._store, store._counter), "mended at once"
-    memory = reporter._keeper.remember(campaign.at(ROUND))
+    memory = reporter._cache.remember(campaign.at(ROUND))
     durable = [entry.t for entry in memory.entries]
     spent = skip == 1 and step >= 2
     assert durable == ([ROUND] if spent or step == 4 else [])
@@ -130,12 +130,12 @@ def test_nothing_is_sent_without_a_durable_entry(tmp_path, step, skip):
 
 def test_what_was_sent_is_what_the_ledger_holds(tmp_path):
     _, first, _ = device(tmp_path)
-    first._keeper.store.close()
+    first._cache.store.close()
     for _ in range(3):
         assert killed(tmp_path, step=-1, skip=0).returncode == 0
     _, reporter, _ = device(tmp_path)
     sent = (tmp_path / "sent").read_bytes()
-    memory = reporter._keeper.store.load()
+    memory = reporter._cache.store.load()
     assert sent == 3 * memory.frame, "three processes sent the same bytes"
 
 

@@ -11,13 +11,12 @@ import retrasyn
 from retrasyn.device import Answer, Drawn, Instant, MemoryStore, Refusal, Reporter, Tracker
 from retrasyn.device.clock import Odometer, read_clocks
 from retrasyn.device.memory import DeviceMemory, read_memory, write_memory
-from retrasyn.device.reporter import HTTP_STATUS, REACTIONS
 from retrasyn.device.rules import Sampling, draw_lots
 from retrasyn.device.signatures import verify_ed25519
 from retrasyn.errors import EntropyError, MissingExtra, WireError
 from retrasyn.messages import ABSENT, ENTERING, MICRO, MOVING, QUITTING, Ack
 from retrasyn.wire import decode_report, encode_ack, encode_round, report_digest
-from retrasyn.wire.frames import STATUSES
+from retrasyn.wire.statuses import HTTP_STATUS, REACTIONS, STATUSES
 from support.campaigns import DEVICE, DEVICE_KEY, KEY, Campaign, manifest_of, sign, verify
 from support.feeding import fed
 
@@ -436,7 +435,7 @@ def test_presence_is_answered_by_yes_or_no():
     )
     for kind in (ABSENT, MOVING):
         answer = world.reporter.answer(world.campaign.ask(3), world.campaign.at(3), Always(kind))
-        assert decode_report(answer.frame, DEVICE_KEY, oracle="oue").n_states == 1
+        assert decode_report(answer.frame, DEVICE_KEY, oracle="oue").n_answers == 1
 
 
 def test_roles_have_their_share():
@@ -538,7 +537,7 @@ def test_a_report_is_made_with_the_oracle_of_the_manifest(oracle, size):
     answer = World(oracle=oracle).answer(3)
     report = decode_report(answer.frame, DEVICE_KEY, oracle=oracle)
     assert len(report.bits) == size
-    assert (report.n_states, report.t, report.epsilon, report.device) == (67, 3, MICRO, DEVICE)
+    assert (report.n_answers, report.t, report.epsilon, report.device) == (67, 3, MICRO, DEVICE)
 
 
 @pytest.mark.parametrize("n_words", range(70))

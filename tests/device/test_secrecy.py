@@ -7,7 +7,7 @@ import pytest
 from retrasyn.device import Answer, Drawn, MemoryStore, Reporter, SQLiteStore, Tracker
 from retrasyn.errors import RetraSynError
 from retrasyn.messages import Question, Report
-from retrasyn.oracles.single import report_bit, report_hash, report_symbol, report_unary
+from retrasyn.oracles.single import report_binary, report_hash, report_symbol, report_unary
 from retrasyn.wire import decode_report, encode_report, encode_round
 from support.campaigns import Campaign, manifest_of, sign, verify
 
@@ -81,7 +81,7 @@ def errors_of(report, frame):
         lambda: report_unary(4711, 67, epsilon=1_000_000),
         lambda: report_symbol(4711, 67, epsilon=1_000_000),
         lambda: report_hash(4711, 67, epsilon=1_000_000),
-        lambda: report_bit(4711, epsilon=1_000_000),
+        lambda: report_binary(4711, epsilon=1_000_000),
     ]
     for attempt in attempts:
         with pytest.raises((RetraSynError, ValueError)) as raised:
@@ -92,7 +92,7 @@ def errors_of(report, frame):
 def test_errors_do_not_tell_what_they_were_about():
     report = Report(
         question=0,
-        n_states=67,
+        n_answers=67,
         t=3,
         epsilon=1_000_000,
         manifest=b"manifest",

@@ -44,7 +44,7 @@ def rested(path, campaign):
 
 
 def close(reporter):
-    reporter._keeper.store.close()
+    reporter._cache.store.close()
 
 
 def change(path, statement):
@@ -195,7 +195,7 @@ def test_a_witness_reads_as_it_was_written(tmp_path):
 def test_a_store_that_cannot_be_written_means_no_report_and_a_clear_error(tmp_path, campaign):
     path = tmp_path / "ledger"
     reporter = rested(path, campaign)
-    store = reporter._keeper.store
+    store = reporter._cache.store
     store._connect().execute("PRAGMA query_only = ON")  # what a read-only disk answers
     with pytest.raises(LedgerError, match=r"ledger cannot be written .*readonly"):
         answer(reporter, campaign, 3)
@@ -262,11 +262,11 @@ def test_a_full_store_means_no_report_and_a_clear_error(tmp_path, campaign):
 
 def test_a_database_without_room_for_another_page_means_no_report(tmp_path, campaign):
     reporter = rested(tmp_path / "ledger", campaign)
-    connection = reporter._keeper.store._connect()
+    connection = reporter._cache.store._connect()
     connection.execute("PRAGMA max_page_count = 1")
     memory = DeviceMemory(frame=bytes(20_000))
     with pytest.raises(LedgerError, match="full"):
-        reporter._keeper.store.save(memory)
+        reporter._cache.store.save(memory)
 
 
 def test_two_processes_never_share_a_ledger(tmp_path, campaign):

@@ -64,7 +64,7 @@ def test_a_fleet_says_who_is_there_and_reports_within_epsilon(served, tmp_path):
     fleet.wait_for_quarantine(lambda _left: None)
     tally = fleet.run(4, lambda _done, _all: None)
     kinds = {}
-    who = [one.device for one in fleet.crew.ledger.devices()]
+    who = [one.device for one in fleet.pool.ledger.devices()]
     for (_t, device), kind in sorted(served.heartbeats().items()):
         kinds.setdefault(who.index(device), []).append(kind)
     if not tally.n_missed:
@@ -91,7 +91,7 @@ def test_a_fleet_that_starts_again_goes_on_with_its_devices(served, tmp_path):
     muster(served, tmp_path).close()
     again = muster(served, tmp_path, token=None)
     assert len(served.devices) == 2
-    assert again.crew.rounds_left() > 0
+    assert again.pool.rounds_left() > 0
     again.close()
 
 
@@ -105,7 +105,7 @@ def test_without_the_operators_token_nobody_is_enrolled(served, tmp_path):
 
 def test_a_folder_of_another_servers_fleet_is_refused(served, tmp_path):
     fleet = muster(served, tmp_path)
-    fleet.crew.ledger._connection.execute("UPDATE server SET url = 'http://elsewhere'")
+    fleet.pool.ledger._connection.execute("UPDATE server SET url = 'http://elsewhere'")
     fleet.close()
     with pytest.raises(LedgerError, match="holds a fleet of http://elsewhere"):
         muster(served, tmp_path)
@@ -114,7 +114,7 @@ def test_a_folder_of_another_servers_fleet_is_refused(served, tmp_path):
 def test_drawn_rounds_are_answered_by_those_they_are_meant_for(served, tmp_path):
     served.change(sampling="curator")
     fleet = muster(served, tmp_path)
-    chosen = fleet.crew.ledger.devices()[1].device
+    chosen = fleet.pool.ledger.devices()[1].device
     served.meant = lambda device: device == chosen
     assert fleet._asked(0, [0, 1]) == [1]
     fleet.close()
@@ -123,7 +123,7 @@ def test_drawn_rounds_are_answered_by_those_they_are_meant_for(served, tmp_path)
 def test_nothing_is_sent_where_the_ledger_cannot_be_written(served, tmp_path):
     fleet = muster(served, tmp_path)
     fleet.wait_for_quarantine(lambda _left: None)
-    with fleet.crew.ledger._transaction() as write:
+    with fleet.pool.ledger._transaction() as write:
         full = "CREATE TRIGGER full BEFORE INSERT ON memory BEGIN SELECT RAISE(FAIL, 'x'); END"
         write.execute(full)
     with pytest.raises(LedgerError, match="nothing is sent"):

@@ -112,7 +112,7 @@ def test_the_unit_of_the_coordinates_changes_no_figure(case):
 
 def test_the_table_of_metrics_names_every_figure_in_order():
     assert [metric.key for metric in METRICS] == KEYS
-    assert [field.name for field in dataclasses.fields(Scores)] == [*KEYS, "notes"]
+    assert [field.name for field in dataclasses.fields(Scores)] == [*KEYS, "notes", "added"]
     better = {metric.key: metric.better for metric in METRICS}
     for key in KEYS:
         largest = {"hotspot_ndcg", "pattern_f1", "kendall_tau"}

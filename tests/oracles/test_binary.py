@@ -10,7 +10,7 @@ from retrasyn.messages import Aggregate, Grant, Question
 from retrasyn.oracles import OUE
 from retrasyn.oracles.binary import BinaryResponse
 from retrasyn.oracles.choice import n_answers, oracle_for
-from retrasyn.oracles.single import report_bit
+from retrasyn.oracles.single import report_binary
 from retrasyn.oracles.threshold import WORD
 from retrasyn.randomness.kernels import words_at
 from retrasyn.space import Box, Grid, StateSpace
@@ -47,7 +47,7 @@ def exponential(epsilon, scale):
 def test_exactly_the_words_below_the_threshold_flip_the_bit(epsilon, truth):
     threshold = BinaryResponse(epsilon).threshold
     for word, flipped in [(0, 1), (threshold - 1, 1), (threshold, 0), (WORD - 1, 0)]:
-        answer = report_bit(truth, epsilon=epsilon, words=fed([word]))
+        answer = report_binary(truth - 1, epsilon=epsilon, words=fed([word]))
         assert answer == bytes([truth ^ flipped])
 
 
@@ -57,22 +57,22 @@ def test_one_answer_and_many_make_the_same_bits_of_the_same_words(epsilon, peopl
     truths = [int(truth) for truth, _ in people]
     addresses = np.array([address for _, address in people], np.uint64)
     states = np.array([truth - 1 for truth in truths], np.int32)  # 0 is yes, -1 is no
-    packed = oracle.perturb(states, addresses, key=key, n_states=1)
+    packed = oracle.perturb(states, addresses, key=key, n_answers=1)
     drawn = words_at(np.uint64(key), addresses).tolist()
     expected = [
-        report_bit(truth, epsilon=epsilon, words=fed([word]))[0]
+        report_binary(truth - 1, epsilon=epsilon, words=fed([word]))[0]
         for truth, word in zip(truths, drawn, strict=True)
     ]
     assert packed.shape == (len(people), 1)
     assert packed[:, 0].tolist() == expected
-    aggregate = oracle.aggregate(packed, n_states=1)
+    aggregate = oracle.aggregate(packed, n_answers=1)
     assert (aggregate.counts.tolist(), aggregate.n) == ([sum(expected)], len(people))
 
 
 def test_an_answer_is_yes_or_no():
-    assert report_bit(1, epsilon=40_000_000) == b"\1"
-    with pytest.raises(ValueError, match="0 or 1"):
-        report_bit(2, epsilon=1_000_000)
+    assert report_binary(0, epsilon=40_000_000) == b"\1"
+    with pytest.raises(ValueError, match="-1 for null"):
+        report_binary(1, epsilon=1_000_000)
 
 
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=40), st.sampled_from([0.5, 1.0, 2.0]))

@@ -71,7 +71,7 @@ def test_one_report_and_many_make_the_same_bits_of_the_same_words(n_states, data
     word, key = data.draw(st.integers(0, 2**64 - 1)), data.draw(st.integers(0, 2**64 - 1))
     oracle = OUE(1_000_000)
     many = oracle.perturb(
-        np.array([state], np.int32), np.array([word], np.uint64), key=key, n_states=n_states
+        np.array([state], np.int32), np.array([word], np.uint64), key=key, n_answers=n_states
     )
     own_key = words_at(np.uint64(key), np.array([word], np.uint64))[0]
     words = words_at(own_key, np.arange(n_states, dtype=np.uint64)).tolist()
@@ -89,7 +89,7 @@ def test_a_report_from_the_operating_system_has_the_right_length_and_padding():
 def test_counting_packed_bits_equals_unpacking_them(n, n_states, seed):
     bits = np.random.default_rng(seed).integers(0, 2, (n, n_states), np.uint8)
     packed = np.packbits(bits, axis=1, bitorder="little")
-    aggregate = OUE(1_000_000).aggregate(packed, n_states=n_states)
+    aggregate = OUE(1_000_000).aggregate(packed, n_answers=n_states)
     assert aggregate.counts.tolist() == bits.sum(axis=0).tolist()
     assert aggregate.n == n
 

@@ -100,11 +100,11 @@ def test_a_trimmed_sum_is_closer_to_the_truth_than_the_whole():
     inspection = inspect(packed, N_STATES, epsilon=EPSILON)
 
     oracle = OUE(EPSILON)
-    wanted = oracle.estimate(oracle.aggregate(true, n_states=N_STATES)).frequencies
+    wanted = oracle.estimate(oracle.aggregate(true, n_answers=N_STATES)).frequencies
     kept = oracle.estimate(
         trimmed(packed, N_STATES, epsilon=EPSILON, inspection=inspection)
     ).frequencies
-    whole = oracle.estimate(oracle.aggregate(packed, n_states=N_STATES)).frequencies
+    whole = oracle.estimate(oracle.aggregate(packed, n_answers=N_STATES)).frequencies
 
     assert np.abs(kept - wanted).sum() < 0.2 * np.abs(whole - wanted).sum()
 

@@ -13,7 +13,7 @@ REPORTS = {
     "unary": lambda **source: single.report_unary(3, 40, epsilon=1_000_000, **source),
     "symbol": lambda **source: single.report_symbol(3, 40, epsilon=1_000_000, **source),
     "hash": lambda **source: single.report_hash(3, 40, epsilon=1_000_000, **source),
-    "bit": lambda **source: single.report_bit(1, epsilon=1_000_000, **source),
+    "binary": lambda **source: single.report_binary(0, epsilon=1_000_000, **source),
 }
 
 

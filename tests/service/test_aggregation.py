@@ -6,14 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrasyn.engines.base import LocalEngine, Workers
+from retrasyn.oracles.registry import BINARY
 from retrasyn.service import aggregation
-from retrasyn.service.aggregation import BINARY, Sums, add_up, oracle_named
+from retrasyn.service.aggregation import Sums, add_up, oracle_named
 
 ORACLES = [
     ("oue", 1_000_000, 40),
     ("grr", 1_000_000, 9),
     ("olh", 1_000_000, 40),
-    (BINARY, 10**6, 1),
+    (BINARY.name, 10**6, 1),
 ]
 
 
@@ -21,7 +22,7 @@ def reports(oracle, n, seed=1):
     name, epsilon, n_answers = oracle
     answers = np.random.default_rng(seed).integers(0, n_answers, n).astype(np.int32)
     return oracle_named(name, epsilon, n_answers).perturb(
-        answers, np.arange(n).astype(np.uint64), key=3, n_states=n_answers
+        answers, np.arange(n).astype(np.uint64), key=3, n_answers=n_answers
     )
 
 

@@ -58,7 +58,7 @@ class World:
             if key in self.reporters(t):
                 report = Report(
                     question=0,
-                    n_states=self.manifest.n_states,
+                    n_answers=self.manifest.n_states,
                     epsilon=self.manifest.epsilon,
                     bits=self.bits(key, t),
                     **fields,

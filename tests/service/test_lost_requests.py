@@ -20,7 +20,7 @@ from retrasyn.service.admission.open_rounds import Marks, OpenRound
 from retrasyn.service.store import FoldedRow, open_store
 from retrasyn.service.write_queue import WriteQueue
 from retrasyn.wire.batches import join_frames
-from retrasyn.wire.frames import STATUSES
+from retrasyn.wire.statuses import STATUSES
 from support.senders import Senders
 
 N = 6
@@ -200,7 +200,7 @@ class Scene:
         n = SENDERS.manifest.n_states
         counts = np.zeros(n, np.int64)
         if keys.size:
-            counts = OUE(SENDERS.manifest.epsilon).aggregate(bits, n_states=n)
+            counts = OUE(SENDERS.manifest.epsilon).aggregate(bits, n_answers=n)
             counts = counts.counts
         self.disk.fold(t, counts)
         self.gate.forget_round(t)

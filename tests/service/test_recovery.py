@@ -256,7 +256,7 @@ def report_of(service, device, t):
     manifest = service.campaign.manifest
     report = Report(
         question=0,
-        n_states=manifest.n_states,
+        n_answers=manifest.n_states,
         t=t,
         epsilon=manifest.epsilon,
         manifest=service.campaign.id,

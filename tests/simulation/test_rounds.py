@@ -31,8 +31,8 @@ def simulated(curator, t, notes):
         n_states = n_answers(grant.question, curator.states)
         states = (grant.reporters * 7 % n_states).astype(np.int32)
         words = grant.reporters.astype(np.uint64)
-        packed = oracle_for(grant).perturb(states, words, key=t, n_states=n_states)
-        aggregate = oracle_for(grant).aggregate(packed, n_states=n_states)
+        packed = oracle_for(grant).perturb(states, words, key=t, n_answers=n_states)
+        aggregate = oracle_for(grant).aggregate(packed, n_answers=n_states)
         notes.append((grant, aggregate))
         return aggregate
 

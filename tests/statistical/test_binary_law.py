@@ -56,7 +56,7 @@ def test_answers_of_different_people_and_times_are_independent():
     oracle, states = BinaryResponse(1_000_000), np.zeros(40, np.int32)
     addresses = np.arange(40, dtype=np.uint64)
     bits = np.array(
-        [oracle.perturb(states, addresses, key=key, n_states=1)[:, 0] for key in range(2000)]
+        [oracle.perturb(states, addresses, key=key, n_answers=1)[:, 0] for key in range(2000)]
     )
     for table in (bits, bits.reshape(40, -1).T):
         correlation = np.corrcoef(table.T) - np.eye(table.shape[1])

@@ -85,8 +85,8 @@ def test_the_plain_loop_perturbs_with_the_same_probabilities():
     ones = np.sum([naive.oue_perturb(state, 5, 1.0, generator) for _ in range(n)], axis=0)
     states = np.full(n, state, np.int32)
     oracle = OUE(1_000_000)
-    packed = oracle.perturb(states, np.arange(n, dtype=np.uint64), key=8, n_states=5)
-    ours = oracle.aggregate(packed, n_states=5).counts
+    packed = oracle.perturb(states, np.arange(n, dtype=np.uint64), key=8, n_answers=5)
+    ours = oracle.aggregate(packed, n_answers=5).counts
     for bit in range(5):
         table = [[ones[bit], n - ones[bit]], [ours[bit], n - ours[bit]]]
         assert stats.chi2_contingency(table).pvalue > LEVEL / 5

@@ -38,8 +38,8 @@ def refund_after_failed_send(patch: Patch) -> None:
     """A report that did not get through is taken out of the ledger."""
 
     def send_failed(self: Reporter, now: Any) -> None:
-        memory = self._keeper.remember(now)
-        self._keeper.save(replace(memory, entries=memory.entries[:-1]))
+        memory = self._cache.remember(now)
+        self._cache.save(replace(memory, entries=memory.entries[:-1]))
 
     patch.setattr(Reporter, "send_failed", send_failed, raising=False)
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from retrasyn.device.reporter import HTTP_STATUS
 from retrasyn.messages import MOVING, Heartbeat, Report
 from retrasyn.service.service import NewDevice, Service
 from retrasyn.service.settings import Settings
@@ -29,6 +28,7 @@ from retrasyn.wire.frames import (
     encode_report,
     report_digest,
 )
+from retrasyn.wire.statuses import HTTP_STATUS
 
 START = 1_700_000_040.0  # a whole minute
 PATIENCE = 30.0
@@ -193,7 +193,7 @@ class Living(Threaded):
         size = body_bytes(0, manifest.n_states, manifest.epsilon, manifest.oracle)
         report = Report(
             question=0,
-            n_states=manifest.n_states,
+            n_answers=manifest.n_states,
             t=t,
             epsilon=manifest.epsilon,
             manifest=self.service.campaign.id,

@@ -14,7 +14,6 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from retrasyn.device import Instant
-from retrasyn.device.reporter import HTTP_STATUS
 from retrasyn.errors import WireError
 from retrasyn.messages import Ack, Manifest, Round
 from retrasyn.randomness.words import system_bytes
@@ -31,6 +30,7 @@ from retrasyn.wire import (
 from retrasyn.wire.batches import split_frames, write_statuses
 from retrasyn.wire.canonical import seal, signed_part
 from retrasyn.wire.frames import is_heartbeat
+from retrasyn.wire.statuses import HTTP_STATUS
 from support.campaigns import EVERYBODY, manifest_of
 
 

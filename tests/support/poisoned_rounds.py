@@ -49,7 +49,7 @@ def honest(
     states[states == n_states] = -1
     key = int(random.integers(1 << 62))
     addresses = np.arange(n, dtype=np.uint64)
-    return OUE(epsilon).perturb(states.astype(np.int32), addresses, key=key, n_states=n_states)
+    return OUE(epsilon).perturb(states.astype(np.int32), addresses, key=key, n_answers=n_states)
 
 
 def pack(bits: np.ndarray) -> np.ndarray:

@@ -162,12 +162,12 @@ def sums(nodes, n_reports):
                 random.integers(0, n_states, min(250_000, n_reports - first)).astype(np.int32),
                 np.arange(first, min(first + 250_000, n_reports)).astype(np.uint64),
                 key=5,
-                n_states=n_states,
+                n_answers=n_states,
             )
             for first in range(0, n_reports, 250_000)
         ]
     )
-    expected = oracle.aggregate(packed, n_states=n_states)
+    expected = oracle.aggregate(packed, n_answers=n_states)
     named = ("oue", 1_000_000, n_states)
     with contextlib.closing(nodes.engine(4)) as engine:
         workers = Workers.open(engine, Sums.open)

@@ -66,15 +66,15 @@ class Senders:
         epsilon = changes.pop("epsilon", self.manifest.epsilon)
         fields = {
             "question": code,
-            "n_states": n_answers(question_of(code, self.manifest.ages), self.manifest),
+            "n_answers": n_answers(question_of(code, self.manifest.ages), self.manifest),
             "t": t,
             "epsilon": epsilon,
             "manifest": self.campaign.id,
             "device": self.device(key),
         } | changes
-        size = body_bytes(code, fields["n_states"], epsilon, self.manifest.oracle)
+        size = body_bytes(code, fields["n_answers"], epsilon, self.manifest.oracle)
         noise = hashlib.shake_128(b"%d %d " % (key, t) + salt).digest(size)
-        bits = fields.pop("bits", None) or self._possible(noise, question, fields["n_states"])
+        bits = fields.pop("bits", None) or self._possible(noise, question, fields["n_answers"])
         report = Report(bits=bits, **fields)
         return encode_report(report, secret or self.secret(key), oracle=self.manifest.oracle)
 

@@ -7,7 +7,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from retrasyn.messages import ENTERING, MICRO, MOVING, QUITTING, Ack, Heartbeat, Question, Report
-from retrasyn.oracles.single import report_bit, report_hash, report_symbol, report_unary
+from retrasyn.oracles.single import report_binary, report_hash, report_symbol, report_unary
 from retrasyn.oracles.threshold import hash_range, lie_threshold, noise_threshold
 from retrasyn.wire import (
     encode_ack,
@@ -21,7 +21,8 @@ from retrasyn.wire import (
 )
 from retrasyn.wire.batches import join_frames
 from retrasyn.wire.canonical import seal, signed_part
-from retrasyn.wire.frames import STATUSES, question_code
+from retrasyn.wire.frames import question_code
+from retrasyn.wire.statuses import STATUSES
 from retrasyn.wire.texts import MANIFEST_FIELDS, ROUND_FIELDS
 from support.campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of
 from support.feeding import fed
@@ -77,7 +78,7 @@ def noise() -> list[dict[str, Any]]:
             )
     for start in range(6):
         truth = start % 2
-        bits = report_bit(truth, epsilon=MICRO, words=fed(words_of(start, 1)))
+        bits = report_binary(truth - 1, epsilon=MICRO, words=fed(words_of(start, 1)))
         made.append(
             {
                 "oracle": "bit",
@@ -155,7 +156,7 @@ def frames() -> dict[str, Any]:
     ):
         report = Report(
             question=question_code(question, ages),
-            n_states=n,
+            n_answers=n,
             t=77,
             epsilon=MICRO,
             manifest=bytes(range(8)),

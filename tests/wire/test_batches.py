@@ -12,7 +12,7 @@ from retrasyn.wire.batches import (
     split_frames,
     write_statuses,
 )
-from retrasyn.wire.frames import STATUSES
+from retrasyn.wire.statuses import STATUSES
 
 
 @given(st.lists(st.binary(min_size=1, max_size=300), max_size=20))

@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 
 from retrasyn.errors import WireError
 from retrasyn.messages import Ack, Question, Report
-from retrasyn.oracles.single import report_bytes
+from retrasyn.oracles.registry import ORACLES
 from retrasyn.wire import decode_ack, decode_report, encode_ack, encode_report, report_digest
-from retrasyn.wire.frames import STATUSES, device_of, n_answers, question_code, question_of
+from retrasyn.wire.frames import device_of, n_answers, question_code, question_of
+from retrasyn.wire.statuses import STATUSES
 from support.campaigns import DEVICE, DEVICE_KEY, manifest_of
 
 REPORT = Report(
     question=0,
-    n_states=328,
+    n_answers=328,
     t=77,
     epsilon=1_000_000,
     manifest=b"manifest",
@@ -38,18 +39,18 @@ def test_a_report_of_328_states_has_93_bytes_and_comes_back_as_it_was():
 
 
 @given(
-    n_states=st.integers(1, 65_535),
+    n=st.integers(1, 65_535),
     t=st.integers(0, 2**32 - 1),
     epsilon=st.integers(1, 100_000_000),
     oracle=st.sampled_from(["oue", "grr", "olh"]),
     seed=st.integers(0, 2**32),
 )
-def test_every_report_comes_back_as_it_was(n_states, t, epsilon, oracle, seed):
+def test_every_report_comes_back_as_it_was(n, t, epsilon, oracle, seed):
     dice = random.Random(seed)
-    size = report_bytes(oracle, n_states, epsilon=epsilon)
-    value = {"oue": dice.getrandbits(n_states), "grr": dice.randint(0, n_states)}
+    size = ORACLES[oracle].n_bytes(epsilon, n)
+    value = {"oue": dice.getrandbits(n), "grr": dice.randint(0, n)}
     bits = value.get(oracle, dice.getrandbits(32)).to_bytes(size, "little")
-    report = dataclasses.replace(REPORT, n_states=n_states, t=t, epsilon=epsilon, bits=bits)
+    report = dataclasses.replace(REPORT, n_answers=n, t=t, epsilon=epsilon, bits=bits)
     frame = encode_report(report, DEVICE_KEY, oracle=oracle)
     assert decode_report(frame, DEVICE_KEY, oracle=oracle) == report
 
@@ -89,8 +90,8 @@ def test_a_report_under_another_key_is_refused_without_naming_either():
     [
         ({"question": 5}, "oue", "question 5"),
         ({"question": 32}, "oue", "question 32"),
-        ({"n_states": 0}, "oue", "out of range"),
-        ({"n_states": 65_536}, "oue", "out of range"),
+        ({"n_answers": 0}, "oue", "out of range"),
+        ({"n_answers": 65_536}, "oue", "out of range"),
         ({"t": -1}, "oue", "out of range"),
         ({"t": 2**32}, "oue", "out of range"),
         ({"epsilon": 0}, "oue", "out of range"),
@@ -98,11 +99,11 @@ def test_a_report_under_another_key_is_refused_without_naming_either():
         ({"manifest": b"short"}, "oue", "8 bytes"),
         ({"device": b"short"}, "oue", "16"),
         ({"bits": bytes(40)}, "oue", "40 bytes"),
-        ({"n_states": 327}, "oue", "padding"),
+        ({"n_answers": 327}, "oue", "padding"),
         ({"bits": (329).to_bytes(2, "little")}, "grr", "padding"),
         ({"bits": bytes(4) + b"\4"}, "olh", "padding"),
-        ({"question": 4, "n_states": 1, "bits": b"\2"}, "oue", "padding"),
-        ({"question": 16, "n_states": 2, "bits": b"\1"}, "oue", "padding"),
+        ({"question": 4, "n_answers": 1, "bits": b"\2"}, "oue", "padding"),
+        ({"question": 16, "n_answers": 2, "bits": b"\1"}, "oue", "padding"),
     ],
 )
 def test_a_report_that_no_device_makes_is_refused_on_both_sides(changes, oracle, why):
@@ -127,7 +128,7 @@ def test_a_frame_too_short_to_name_its_device_is_refused():
 
 def test_a_yes_or_no_takes_one_byte_whatever_the_oracle():
     for oracle in ("oue", "grr", "olh"):
-        frame = frame_of(oracle, question=17, n_states=1, bits=b"\1")
+        frame = frame_of(oracle, question=17, n_answers=1, bits=b"\1")
         assert len(frame) == 53
         assert decode_report(frame, DEVICE_KEY, oracle=oracle).bits == b"\1"
 

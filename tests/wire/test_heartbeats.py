@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from retrasyn.errors import WireError
 from retrasyn.messages import ENTERING, MOVING, QUITTING, Heartbeat, Report
 from retrasyn.wire import decode_heartbeat, encode_heartbeat, encode_report
-from retrasyn.wire.frames import HEARTBEAT_BYTES, is_heartbeat
+from retrasyn.wire.frames import is_heartbeat
+from retrasyn.wire.layout import HEARTBEAT_BYTES
 from support.campaigns import DEVICE, DEVICE_KEY
 
 HEARTBEAT = Heartbeat(kind=MOVING, t=77, manifest=b"manifest", device=DEVICE)
@@ -28,7 +29,7 @@ def test_no_report_passes_for_a_heartbeat(question):
     binary = question in (4, 16, 31)
     report = Report(
         question=question,
-        n_states=1 if binary else 8,
+        n_answers=1 if binary else 8,
         t=77,
         epsilon=1_000_000,
         manifest=b"manifest",

@@ -1,1 +1,1 @@
-"""What can be found out about the guarantee from outside, by anyone: reports in, verdict out."""
+"""Audits of the guarantee from outside: reports in, verdict out."""

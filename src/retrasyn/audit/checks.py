@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from retrasyn.audit.subject import Events, Subject
-from retrasyn.oracles.base import variance_at
+from retrasyn.audit.laws import Events
+from retrasyn.audit.subject import Subject
 
 MARGINALS_LEVEL = 1e-4
 """Chance that the marginals of a faultless oracle are found wrong, over all events together."""
@@ -105,7 +105,7 @@ def group_estimates(
 
 def check_bias(subject: Subject, estimates: npt.NDArray[np.float64], size: int) -> CheckResult:
     """Compare the mean estimate with the truth, a half; the figure is in standard errors."""
-    variance = variance_at(subject.oracle, size, 0.5)
+    variance = subject.oracle.variance_at(size, 0.5)
     error = math.sqrt(variance / estimates.size)
     return CheckResult("unbiased", abs(float(estimates.mean()) - 0.5) / error, BIAS_LIMIT)
 
@@ -117,7 +117,7 @@ def check_variance(subject: Subject, estimates: npt.NDArray[np.float64], size: i
     then five of its standard errors are allowed.
     """
     oracle = subject.oracle
-    variance = variance_at(oracle, size, 0.5)
+    variance = oracle.variance_at(size, 0.5)
     spreads = [chance * (1 - chance) for chance in (oracle.p, oracle.q)]
     kurtosis = sum(s * (1 - 6 * s) for s in spreads) / (size / 2 * sum(spreads) ** 2)
     limit = max(VARIANCE_LIMIT, _STANDARD_ERRORS * math.sqrt((2 + kurtosis) / estimates.size))

@@ -11,8 +11,8 @@ import struct
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 
-from retrasyn.audit.subject import ReportMaker
 from retrasyn.messages import MICRO
+from retrasyn.oracles.registry import ReportMaker
 from retrasyn.oracles.single import NULL, SEED_BYTES, hash_answer
 from retrasyn.oracles.threshold import hash_range
 
@@ -44,17 +44,8 @@ def least_threshold(epsilon: int, others: int) -> int:
         return int(_WORD * Decimal(others) / (power + others)) + 1
 
 
-def law_holds(name: str, report: ReportMaker, *, epsilon: int, n_answers: int) -> str | None:
-    """Return None if the exact law holds, else what is wrong."""
-    check = {"oue": _check_unary, "grr": _check_symbol, "olh": _check_hash}[name]
-    try:
-        check(report, epsilon, n_answers)
-    except Disobedience as fault:
-        return str(fault)
-    return None
-
-
-def _check_unary(report: ReportMaker, epsilon: int, n_answers: int) -> None:
+def check_unary(report: ReportMaker, epsilon: int, n_answers: int) -> None:
+    """Check how many words turn a bit on: the true one, another, and any of null."""
     quiet = [_TOP] * n_answers
     for state in (1, n_answers - 1, NULL):
         for bit in {0, 1, n_answers // 2, n_answers - 1}:
@@ -69,7 +60,8 @@ def _check_unary(report: ReportMaker, epsilon: int, n_answers: int) -> None:
             _compare(_count(is_on), 1 if bit == state else None, epsilon, 1)
 
 
-def _check_symbol(report: ReportMaker, epsilon: int, n_answers: int) -> None:
+def check_symbol(report: ReportMaker, epsilon: int, n_answers: int) -> None:
+    """Check how many words lead to a lie, and that every lie has as many."""
     size = len(_obey(report, 0, n_answers, epsilon, [_TOP, _TOP]))
     for state in (0, n_answers - 1, NULL):
         truth = n_answers if state == NULL else state
@@ -82,7 +74,8 @@ def _check_symbol(report: ReportMaker, epsilon: int, n_answers: int) -> None:
         raise Disobedience(f"a symbol takes {size} bytes")
 
 
-def _check_hash(report: ReportMaker, epsilon: int, n_answers: int) -> None:
+def check_hash(report: ReportMaker, epsilon: int, n_answers: int) -> None:
+    """Check seed and value of some seeds, and that null is a uniform value."""
     n_values = hash_range(epsilon)
     for state in (0, n_answers - 1):
         for seed in (0, 7, _WORD // 3):

@@ -106,7 +106,7 @@ _SIGNATURE = bytes(64)  # the curator owns the key, so signatures stop it from n
 
 @dataclass(slots=True)
 class Run:
-    """What one device gave away."""
+    """What one run learnt from a device."""
 
     score: float = 0.0  # logarithm of the likelihood of the first person over the second
     reports: int = 0

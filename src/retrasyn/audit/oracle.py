@@ -1,4 +1,4 @@
-"""The audit of an oracle: what its reports tell about one who sends them, measured.
+"""The audit of an oracle: measures what its reports give away about their senders.
 
 Nothing is assumed about how reports are made. Many are made about two states, and about twenty
 more and null, and looked at. Only the exact law looks inside, by choosing the words.
@@ -21,10 +21,11 @@ from retrasyn.audit.checks import (
     epsilon_lower_bound,
     group_estimates,
 )
-from retrasyn.audit.exact import law_holds
-from retrasyn.audit.subject import PATHS, DevicePath, ReportMaker, Simulated, Subject, Tick
+from retrasyn.audit.laws import law_holds, law_of
+from retrasyn.audit.subject import DevicePath, Simulated, Subject, Tick
 from retrasyn.errors import SettingError
 from retrasyn.messages import MICRO
+from retrasyn.oracles.registry import PAPER_ORACLE, ReportMaker, find_oracle
 from retrasyn.oracles.single import NULL
 from retrasyn.randomness.words import Words, system_bytes
 
@@ -44,7 +45,7 @@ Progress = Callable[[int, int], None]
 
 
 def audit_oracle(
-    oracle: str = "oue",
+    oracle: str = PAPER_ORACLE,
     *,
     epsilon: int = MICRO,
     reports: int = 1_000_000,
@@ -64,7 +65,7 @@ def audit_oracle(
     (True, True)
     """
     _check_settings(oracle, epsilon, reports, n_answers)
-    own = PATHS[oracle] if report is None else report
+    own = find_oracle(oracle).report if report is None else report
     subject = Subject(
         name=oracle,
         epsilon=epsilon,
@@ -107,8 +108,7 @@ def audit_oracle(
 
 
 def _check_settings(oracle: str, epsilon: int, reports: int, n_answers: int) -> None:
-    if oracle not in PATHS:
-        raise SettingError(f"oracle {oracle!r} is not one of {', '.join(PATHS)}")
+    law_of(oracle)  # raises if there is none
     if epsilon < 1:
         raise SettingError(f"epsilon of {epsilon} micro-nats must be positive; 1000000 is usual")
     if reports < _FEWEST:

@@ -28,7 +28,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttackResult:
-    """What one attack brought."""
+    """The result of one attack."""
 
     attack: str
     about: str
@@ -43,7 +43,7 @@ class AttackResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowVerdict:
-    """What all attacks brought."""
+    """The results of all attacks."""
 
     unit: str
     window: int

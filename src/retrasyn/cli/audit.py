@@ -10,6 +10,7 @@ import typer
 from retrasyn.cli import options
 from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 from retrasyn.errors import SettingError
+from retrasyn.oracles.registry import PAPER_ORACLE, OracleName
 
 if TYPE_CHECKING:
     from retrasyn.audit.checks import Verdict
@@ -22,9 +23,7 @@ audit = typer.Typer(name="audit", invoke_without_command=True)
 @audit.callback()
 def audit_reports(
     context: typer.Context,
-    oracle: Annotated[
-        Literal["oue", "grr", "olh"], typer.Option(help="How answers are hidden.")
-    ] = "oue",
+    oracle: Annotated[OracleName, typer.Option(help="How answers are hidden.")] = PAPER_ORACLE,
     epsilon: Annotated[float, typer.Option(help="Budget of one report.")] = 1.0,
     reports: Annotated[
         int, typer.Option(metavar="N", help="Reports about each of two states.")

@@ -220,7 +220,7 @@ def _table(pair: Pair, span: int, found: dict[str, Scores], room: int) -> Table:
         table.add_column(Text(name, overflow="fold"), justify="right", max_width=room)
     table.add_column("better", no_wrap=True)
     for metric in METRICS:
-        figures = [getattr(scores, metric.key) for scores in found.values()]
+        figures = [scores[metric.key] for scores in found.values()]
         distances = [_distance(metric, figure) for figure in figures]
         best = min(filter(math.isfinite, distances), default=None) if len(figures) > 1 else None
         cells = [

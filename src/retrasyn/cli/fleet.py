@@ -85,7 +85,7 @@ def fleet(
 
 def _drive(crowd: Fleet, n_rounds: int, *, quiet: bool, tells: bool) -> None:
     """Wait for the quarantine, then follow the rounds."""
-    left = crowd.crew.rounds_left()
+    left = crowd.pool.rounds_left()
     if left and tells:
         print(f"{crowd.tally.n_devices:,} devices are silent for {left} more rounds", flush=True)
     with interruptible_progress(quiet, unit="rounds") as progress:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from retrasyn.errors import SettingError
+from retrasyn.oracles.registry import OracleWish
 
 if TYPE_CHECKING:
     from retrasyn.engines.base import Engine
@@ -65,7 +66,7 @@ Setting = Annotated[
     ),
 ]
 Oracle = Annotated[
-    Literal["oue", "grr", "olh", "auto", "small"],
+    OracleWish,
     typer.Option(help="How states are hidden; auto: least variance, small: smallest report."),
 ]
 Seed = Annotated[

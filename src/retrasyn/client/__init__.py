@@ -1,1 +1,1 @@
-"""Devices that talk: a client over HTTP, and a gateway for phones."""
+"""The network side of devices: an HTTP client, and a gateway for phones."""

@@ -1,4 +1,4 @@
-"""What a manifest promises, in words that its reader can agree to or not."""
+"""The text of a campaign's terms that an owner agrees to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The curator's HTTP side as a device sees it: bounded in time and size, never redirected."""
+"""HTTP client of a curator: answers bounded in time and size, no redirects."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def is_loopback_host(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What came back: the status code, the whole body, and when to come again."""
+    """An HTTP answer: status code, whole body, and when to retry."""
 
     code: int
     body: bytes = field(repr=False)
@@ -62,7 +62,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class EnrolmentAnswer:
-    """What the curator calls a device, and the key they share."""
+    """A new device's id, and the key it shares with the curator."""
 
     device: bytes = field(repr=False)
     key: bytes = field(repr=False)
@@ -95,7 +95,7 @@ class CuratorClient:
         self.close()
 
     def close(self) -> None:
-        """Let all connections go."""
+        """Close all connections."""
         self._client.close()
 
     def request(

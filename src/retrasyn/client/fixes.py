@@ -1,4 +1,4 @@
-"""Where positions come from: a place that stays, rows one after the other, or the latest heard.
+"""Sources of positions: a fixed place, the rows of a file, or the latest fix received.
 
 A fix is read at one instant per round. None means that there is none, which is a null report.
 """
@@ -23,7 +23,7 @@ AHEAD = 5_000
 
 
 class FixSource(Protocol):
-    """Gives the position of this device, as often as it is asked."""
+    """A source of this device's positions."""
 
     def at(self, wall: int, *, period: int) -> Fix | None:
         """Return the position at an instant in milliseconds since 1970; a period has seconds."""
@@ -46,7 +46,7 @@ class StandingStill:
         return self.fix
 
     def next_round(self) -> bool:
-        """Go on for ever."""
+        """Never stop."""
         return True
 
 

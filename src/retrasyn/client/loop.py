@@ -1,4 +1,4 @@
-"""One device, round after round: fetch, draw, wait for a fix, report, send until it is settled.
+"""The loop of one device: fetch a round, draw, wait for a fix, report, send until settled.
 
 All that protects its owner stands in `retrasyn.device`; here are only clocks, waiting and sending.
 """
@@ -14,12 +14,12 @@ from retrasyn.client.curator_client import CuratorClient
 from retrasyn.client.fixes import FixSource
 from retrasyn.client.rounds import LoopClock, Opened, RoundFollower
 from retrasyn.device import Answer, Drawn, Refusal, Reporter, Tracker
-from retrasyn.device.reporter import REACTIONS, Reaction
 from retrasyn.device.rules import draw_word
 from retrasyn.errors import ServerError, WireError
 from retrasyn.messages import ABSENT, MOVING, QUITTING, Heartbeat, Manifest
 from retrasyn.randomness.words import Words, system_bytes
 from retrasyn.wire.frames import decode_ack, encode_heartbeat, report_digest
+from retrasyn.wire.statuses import REACTIONS, Reaction
 
 log = logging.getLogger(__name__)
 _FIRST_WAIT, _LONGEST_WAIT = 100, 5_000  # milliseconds

@@ -1,4 +1,4 @@
-"""A device in a folder: who it is, and what its owner does with it."""
+"""A device kept in a folder: its identity, and enrolling, consenting and leaving."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from retrasyn.errors import ConsentError, InputError, LedgerError, ServerError, 
 from retrasyn.files import is_there
 from retrasyn.messages import Manifest
 from retrasyn.wire.canonical import signed_part, unseal
-from retrasyn.wire.frames import DEVICE_BYTES, MIN_KEY_BYTES, tag_of
+from retrasyn.wire.frames import MIN_KEY_BYTES, tag_of
+from retrasyn.wire.layout import DEVICE_BYTES
 from retrasyn.wire.texts import decode_manifest, manifest_id
 
 FILE = "identity.json"
@@ -27,14 +28,14 @@ _LEAVING = b"retrasyn/1/leave\n"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What enrolment gave."""
+    """What enrolment returned."""
 
     server: str
     device: bytes = field(repr=False)
     key: bytes = field(repr=False)
 
     def leave_tag(self, manifest: bytes) -> bytes:
-        """Return what proves that this device itself wants to be forgotten."""
+        """Return the tag that proves a request to forget comes from this device."""
         return tag_of(self.key, _LEAVING + manifest + self.device)
 
 
@@ -143,7 +144,7 @@ class Owned:
 
     @property
     def identity(self) -> Identity:
-        """Who this device is; an error where it never enrolled."""
+        """The identity of this device; an error if it never enrolled."""
         found = read_identity(self.folder)
         if found is None:
             raise LedgerError(
@@ -163,7 +164,7 @@ class Owned:
         self.close()
 
     def close(self) -> None:
-        """Let the ledger go."""
+        """Close the ledger."""
         if self._store is not None:
             self._store.close()
 

@@ -18,7 +18,7 @@ _SLICE = 0.5  # seconds: a wall clock that is set must not leave anybody waiting
 
 
 class LoopClock(Protocol):
-    """What a loop needs of time."""
+    """The clock a loop goes by."""
 
     def now(self) -> Instant:
         """Return what the clocks show."""

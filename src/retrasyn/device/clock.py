@@ -1,4 +1,4 @@
-"""Two clocks: one on the wall, which anybody may set, and an odometer of uptime, which nobody can.
+"""Two clocks: the wall clock, which anybody may set, and the uptime, which nobody can.
 
 The wall clock says which round it is. The odometer adds up the boot-time clock over all boots; time
 switched off never counts, so it never runs ahead of real time.

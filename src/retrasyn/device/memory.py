@@ -1,4 +1,4 @@
-"""All that a device remembers, and the one who keeps it durable."""
+"""All that a device remembers, and how it is kept through restarts."""
 
 import json
 from dataclasses import asdict, dataclass, field, replace
@@ -56,7 +56,7 @@ class DeviceMemory:
         return next((head for head in self.heads if head.manifest == manifest), None)
 
     def with_head(self, new: Head) -> tuple[Head, ...]:
-        """Return the heads with one of them moved on."""
+        """Return the heads with one of them updated."""
         return (*(head for head in self.heads if head.manifest != new.manifest), new)
 
 
@@ -86,7 +86,7 @@ def _bytes(fields: dict[str, Any], *names: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Nothing that could be trusted was found."""
+    """Why the stored memory cannot be used: it is missing, damaged or rolled back."""
 
     reason: Literal["missing", "corrupt", "rolled back"]
     spent: int = 0  # at least so much in all its life, where that can still be read
@@ -106,7 +106,7 @@ class LedgerStore(Protocol):
 
 @dataclass(slots=True)
 class MemoryStore:
-    """A store for simulations and tests: on a device it would forget with every restart.
+    """A store for simulations and tests: it is lost with every restart.
 
     >>> store = MemoryStore()
     >>> store.load()
@@ -157,7 +157,7 @@ class Pinned:
 
 @dataclass(slots=True)
 class MemoryCache:
-    """Holds what the store holds. When saving fails nobody knows what that is: it reads again."""
+    """Caches what the store holds. After a failed save that is unknown, so it is read again."""
 
     store: LedgerStore
     pinned: Pinned | None = None
@@ -184,7 +184,7 @@ class MemoryCache:
         self._memory = memory
 
     def silence(self, text: bytes, now: Instant, *, reason: str) -> None:
-        """Pin a manifest and begin a quarantine: the longest window in question, from now."""
+        """Pin a manifest and begin a quarantine that lasts the longest window in question."""
         memory, new = self.remember(now), Pinned.of(text)
         before = self.pinned or new
         last = memory.quarantine  # if it is not over, it is not cut short

@@ -1,10 +1,10 @@
-"""Round in, report bytes or a reasoned refusal out. No input or output of its own.
+"""Turns a round into report bytes or a reasoned refusal; does no input or output.
 
-The eleven device rules stand in `rules.py` (1 to 6 and 8), `sampling.py` (7) and here (9 to 11).
+Of the eleven device rules, 1 to 8 are in `rules.py` and 9 to 11 are here.
 """
 
 from dataclasses import InitVar, dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Protocol
 
 from retrasyn.device import rules
 from retrasyn.device.clock import Instant
@@ -14,11 +14,10 @@ from retrasyn.device.rules import Case, Sampling, draw_lots, draw_word
 from retrasyn.device.signatures import Verify
 from retrasyn.errors import WireError
 from retrasyn.messages import Manifest, Question, Report
-from retrasyn.oracles.single import report_bit, report_hash, report_symbol, report_unary
+from retrasyn.oracles.registry import row_for
 from retrasyn.randomness.words import Words, system_bytes
 from retrasyn.wire.canonical import signed_part, unseal
 from retrasyn.wire.frames import (
-    DEVICE_BYTES,
     MIN_KEY_BYTES,
     decode_ack,
     encode_report,
@@ -26,6 +25,8 @@ from retrasyn.wire.frames import (
     question_code,
     report_digest,
 )
+from retrasyn.wire.layout import DEVICE_BYTES
+from retrasyn.wire.statuses import REACTIONS, Reaction
 from retrasyn.wire.texts import decode_manifest, decode_round, round_hash
 
 
@@ -47,7 +48,7 @@ class Whereabouts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Silence, and why: the number of the rule and what it found."""
+    """Why a round gets no answer: the number of the rule and what it found."""
 
     rule: int
     reason: str
@@ -55,7 +56,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Bytes to send at an instant; they are durable, and the same whenever they are asked for."""
+    """Bytes to send at an instant; they are stored, and the same every time they are asked for."""
 
     frame: bytes = field(repr=False)
     send_at: int  # milliseconds since 1970
@@ -63,7 +64,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """This device answers the round at an instant drawn before any place was read."""
+    """The decision to answer a round, at an instant drawn before any position is read."""
 
     t: int
     send_at: int  # milliseconds since 1970
@@ -81,59 +82,16 @@ class DeviceStatus:
     lifetime_cap: int  # micro-nats
 
 
-_REPORTS = {"oue": report_unary, "grr": report_symbol, "olh": report_hash}
-
-
-def perturb(
-    truth: int, n_answers: int, question: Question, oracle: str, epsilon: int, words: Words
-) -> bytes:
-    """Return the bits of a report; -1 is null, and no to a question of yes or no."""
-    if question.binary:
-        return report_bit(int(truth == 0), epsilon=epsilon, words=words)
-    return _REPORTS[oracle](truth, n_answers, epsilon=epsilon, words=words)
-
-
-Reaction = Literal["done", "stop", "resend", "drop", "enrol", "ignore"]
-
-REACTIONS: dict[str, Reaction] = {
-    "accepted": "done",
-    "duplicate": "done",
-    "conflict": "stop",
-    "early": "resend",
-    "late": "drop",
-    "unknown round": "drop",
-    "too soon": "drop",
-    "bad length": "drop",
-    "bad manifest": "drop",
-    "unauthenticated": "enrol",
-    "busy": "resend",
-}
-HTTP_STATUS = {
-    "accepted": 200,
-    "duplicate": 200,
-    "conflict": 409,
-    "early": 425,
-    "late": 410,
-    "unknown round": 410,
-    "too soon": 422,
-    "bad length": 422,
-    "bad manifest": 422,
-    "unauthenticated": 401,
-    "busy": 503,
-}
-"""How each status travels over HTTP; busy may also be 429."""
-
-
 @dataclass(slots=True)
 class Reporter:
-    """One device. All it knows is in its store; all it sends went through every rule."""
+    """One device. Its whole memory is in its store, and every report passes every rule."""
 
     device: bytes = field(repr=False)  # id, 16 bytes
     key: bytes = field(repr=False)  # shared with the curator at enrolment, for tags
     store: InitVar[LedgerStore]
     verify: Verify = field(repr=False)
     words: Words = field(default=system_bytes, repr=False)
-    _keeper: MemoryCache = field(init=False, repr=False)
+    _cache: MemoryCache = field(init=False, repr=False)
     _drawn: tuple[Drawn, bytes] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self, store: LedgerStore) -> None:
@@ -142,10 +100,10 @@ class Reporter:
                 f"a device id has {DEVICE_BYTES} bytes and a key at least {MIN_KEY_BYTES}, not "
                 f"{len(self.device)} and {len(self.key)}; draw both at random"
             )
-        self._keeper = MemoryCache(store)
+        self._cache = MemoryCache(store)
 
     def pin(self, envelope: bytes, now: Instant) -> Manifest:
-        """Take a manifest on, once the owner has agreed to it.
+        """Pin a manifest the owner has agreed to.
 
         A new one means quarantine, until the longer of both windows has passed. Pinning the same
         manifest again changes nothing.
@@ -154,19 +112,19 @@ class Reporter:
         manifest = decode_manifest(text)
         if not self.verify(manifest.key, signed_part("manifest", text), signature):
             raise WireError(f"manifest {manifest.name!r} is not signed by its own key; refuse it")
-        if text != self._keeper.remember(now).pinned:
-            self._keeper.silence(text, now, reason=REASONS[self._keeper.lost])
+        if text != self._cache.remember(now).pinned:
+            self._cache.silence(text, now, reason=REASONS[self._cache.lost])
         return manifest
 
     def quarantine(self, reason: str, now: Instant) -> None:
-        """Be silent for a window, for instance because the device has to enrol again."""
-        text = self._keeper.remember(now).pinned
+        """Stop reporting for a window, for instance because the device has to enrol again."""
+        text = self._cache.remember(now).pinned
         if text:
-            self._keeper.silence(text, now, reason=reason)
+            self._cache.silence(text, now, reason=reason)
 
     def hear(self, ack: bytes, now: Instant) -> Reaction:
-        """Return what to do about an acknowledgement; one of other bytes than ours is ignored."""
-        heard, memory = decode_ack(ack), self._keeper.remember(now)
+        """Return what to do about an acknowledgement; one of another frame is ignored."""
+        heard, memory = decode_ack(ack), self._cache.remember(now)
         if not memory.frame or heard.digest != report_digest(memory.frame):
             return "ignore"
         reaction = REACTIONS[heard.status]
@@ -176,7 +134,7 @@ class Reporter:
 
     def status(self, now: Instant) -> DeviceStatus:
         """Return what the owner may see."""
-        memory, pinned = self._keeper.remember(now), self._keeper.pinned
+        memory, pinned = self._cache.remember(now), self._cache.pinned
         t = 0 if pinned is None else pinned.round_at(now)
         left = 0 if pinned is None else rules.quarantine_left(memory, pinned, t)
         return DeviceStatus(
@@ -188,14 +146,14 @@ class Reporter:
         )
 
     def answer(self, envelope: bytes, now: Instant, whereabouts: Whereabouts) -> Answer | Refusal:
-        """Draw and report at once, for those who need not wait for a fix."""
+        """Draw and report at once, where the position is known already."""
         drawn = self.draw(envelope, now, whereabouts)
         return self.report(envelope, now, whereabouts) if isinstance(drawn, Drawn) else drawn
 
     def draw(
         self, envelope: bytes, now: Instant, whereabouts: Whereabouts
     ) -> Drawn | Answer | Refusal:
-        """Decide on a round by rules 1 to 7; reads presence, and no place."""
+        """Decide on a round by rules 1 to 7; reads presence but no position."""
         case = self._open(envelope, now)
         if not isinstance(case, Case):
             return case
@@ -220,9 +178,9 @@ class Reporter:
 
     def _open(self, envelope: bytes, now: Instant) -> Case | Answer | Refusal:
         """Verify and read a round by rules 1 to 3; what was made before is sent again (4)."""
-        memory, pinned = self._keeper.remember(now), self._keeper.pinned
+        memory, pinned = self._cache.remember(now), self._cache.pinned
         if pinned is None:
-            why = REASONS[self._keeper.lost]
+            why = REASONS[self._cache.lost]
             return Refusal(1, f"no manifest is pinned ({why}); show it to the owner and pin it")
         try:
             text, signature = unseal(envelope)
@@ -238,7 +196,7 @@ class Reporter:
         return Answer(memory.frame, now.wall) if rules.made_before(case) else case
 
     def _decide(self, case: Case, kind: int) -> Drawn | Refusal:
-        """Rule 7: phase or coin, decided and durable before any place is read."""
+        """Rule 7: phase or coin, decided and stored before any position is read."""
         t, memory = case.asked.t, case.memory
         lots = memory.lots or draw_lots(self.words)
         sampling = Sampling(case.manifest, lots)
@@ -248,7 +206,7 @@ class Reporter:
         send_at = case.now.wall + draw_word(self.words) % span
         head = Head(manifest=case.pinned.id, t=t, digest=case.digest)
         self._drawn = None
-        self._keeper.save(replace(memory, lots=lots, heads=memory.with_head(head)))
+        self._cache.save(replace(memory, lots=lots, heads=memory.with_head(head)))
         if not chosen:
             return Refusal(7, f"round {t} is not for this device")
         if question is None:
@@ -260,24 +218,24 @@ class Reporter:
     def _make(
         self, case: Case, wish: LedgerEntry, question: Question, whereabouts: Whereabouts
     ) -> bytes:
-        """Rules 9 to 11: state, noise, a durable entry with its bytes; never again for this t."""
+        """Rules 9 to 11: perturb the state and store entry and bytes, once for each t."""
         manifest, memory = case.manifest, case.memory
         n = n_answers(question, manifest)
-        truth = whereabouts.answer(question, wish.t)
+        row, truth = row_for(question, manifest.oracle), whereabouts.answer(question, wish.t)
         report = Report(
             question=question_code(question, manifest.ages),
-            n_states=n,
+            n_answers=n,
             t=wish.t,
             epsilon=wish.epsilon,
             manifest=case.pinned.id,
             device=self.device,
-            bits=perturb(truth, n, question, manifest.oracle, wish.epsilon, self.words),
+            bits=row.report(truth, n, epsilon=wish.epsilon, words=self.words),
         )
         frame = encode_report(report, self.key, oracle=manifest.oracle)
         furthest = replace(wish, lookback=max((1, *manifest.ages)))
         entries = (*kept(memory.entries, furthest), wish)
         total = memory.spent + wish.epsilon
-        self._keeper.save(replace(memory, entries=entries, frame=frame, spent=total))
+        self._cache.save(replace(memory, entries=entries, frame=frame, spent=total))
         return frame
 
 

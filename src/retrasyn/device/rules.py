@@ -13,7 +13,7 @@ from retrasyn.randomness.words import Words, draw
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One round before one device."""
+    """One round that a device has to decide on."""
 
     pinned: Pinned
     asked: Round
@@ -170,7 +170,7 @@ def draw_lots(words: Words) -> Lots:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Who answers what, from the pinned manifest and the device's own lots."""
+    """Whether a device answers and what, by the pinned manifest and its own lots."""
 
     manifest: Manifest
     lots: Lots

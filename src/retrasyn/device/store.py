@@ -1,4 +1,4 @@
-"""The durable store: one row in SQLite, and a witness file that remembers how far it had come."""
+"""The durable store: one row in SQLite, and a witness file that counts its writes."""
 
 import hashlib
 import os
@@ -24,7 +24,7 @@ class Witness:
     counter: int
 
     def vouches_for(self, store: bytes, counter: int) -> bool:
-        """Tell whether a store is where it was left."""
+        """Tell whether a store is in the state this witness saw last."""
         return self.store == store and self.counter in (counter, counter - 1)
 
 
@@ -119,7 +119,7 @@ class SQLiteStore:
         self._testify(self._store, self._counter)
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         if self._connection is not None:
             with suppress(sqlite3.Error):
                 self._connection.close()
@@ -153,7 +153,7 @@ class SQLiteStore:
         return row
 
     def _make_anew(self) -> None:
-        """Make an empty file under a new name; what was there is not trusted and goes."""
+        """Make an empty file under a new name; an earlier one is not trusted and is removed."""
         self.close()
         store = system_bytes(16)
         for suffix in ("", "-wal", "-shm", "-journal"):
@@ -196,7 +196,7 @@ def _checked(store: bytes, counter: int, body: str, digest: bytes) -> DeviceMemo
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make sure that a new file's name survives a loss of power."""
+    """Write a new file's directory entry to disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""From fixes to one state per timestamp, in plain integers."""
+"""Turns fixes into one state per timestamp, in plain integers."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""The devices of a fleet: each a real reporter and tracker, and what it sees."""
+"""The devices of a fleet: real reporters and trackers, and the positions they replay."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DevicePool:
     def of(
         cls, envelope: bytes, manifest: Manifest, id_: bytes, ledger: FleetLedger, n: int
     ) -> DevicePool:
-        """Wake the first n devices up and have them agree to the campaign."""
+        """Open the first n devices and pin the campaign's manifest."""
         now, members = read_clocks(), list[Member]()
         for number, who in enumerate(ledger.devices()[:n]):
             reporter = Reporter(who.device, who.key, DeviceSlot(ledger, number), remembered_verify)
@@ -72,7 +72,7 @@ class DevicePool:
     def answer(
         self, envelope: bytes, t: int, places: Mapping[int, Fix], asked: Sequence[int]
     ) -> list[bytes]:
-        """Have those who are asked draw, look where they are, and report; all durable on return."""
+        """Have the devices that are asked draw, read their position and report, all stored."""
         boot, meant, frames = read_clocks().boot, set(asked), list[bytes]()
         for number, one in enumerate(self.members):
             drawn = None
@@ -89,7 +89,7 @@ class DevicePool:
         return frames
 
     def heartbeats(self, t: int, taking_part: Sequence[int]) -> list[bytes]:
-        """Return what those who share say about it."""
+        """Return the heartbeats of the devices that share."""
         frames = []
         for number in taking_part:
             one = self.members[number]

@@ -44,7 +44,7 @@ class Fleet:
     """Devices, their positions and the server they report to."""
 
     server: CuratorClient
-    crew: DevicePool = field(repr=False)
+    pool: DevicePool = field(repr=False)
     positions: Positions = field(repr=False)
     clock: RealClock = field(default_factory=RealClock, repr=False)
     record: Record | None = field(default=None, repr=False)
@@ -67,16 +67,16 @@ class Fleet:
             manifest = read_campaign(envelope, remembered_verify)
             _enrol(server, ledger, positions.n_devices, operator_token)
             id_ = manifest_id(unseal(envelope)[0])
-            crew = DevicePool.of(envelope, manifest, id_, ledger, positions.n_devices)
+            pool = DevicePool.of(envelope, manifest, id_, ledger, positions.n_devices)
         except BaseException:
             ledger.close()
             raise
-        return cls(server, crew, positions, record=record, tally=Tally(len(crew.members)))
+        return cls(server, pool, positions, record=record, tally=Tally(len(pool.members)))
 
     def wait_for_quarantine(self, tell: Callable[[int], None]) -> None:
-        """Wait until every device may speak; nobody moves before."""
+        """Wait until the quarantine of every device is over."""
         rounds = self._rounds()
-        while left := self.crew.rounds_left():
+        while left := self.pool.rounds_left():
             tell(left)
             if not self.clock.wait_until(rounds.opening(max(rounds.own(), 0) + 1) + 1):
                 return
@@ -99,21 +99,21 @@ class Fleet:
 
     def recount(self) -> Recount:
         """Count what every device spent, from the log in its ledger."""
-        return recount(self.crew.ledger, self.crew.manifest, self.crew.id)
+        return recount(self.pool.ledger, self.pool.manifest, self.pool.id)
 
     def close(self) -> None:
-        """Let the ledger go."""
-        self.crew.ledger.close()
+        """Close the ledger."""
+        self.pool.ledger.close()
 
     def _rounds(self) -> RoundFollower:
-        return RoundFollower(self.server, self.crew.manifest, self.crew.id, self.clock)
+        return RoundFollower(self.server, self.pool.manifest, self.pool.id, self.clock)
 
     def _answer(self, opened: Opened, places: dict[int, tuple[float, float]]) -> None:
         """Answer one round; everything is durable before the first byte is sent."""
-        crew, t, began = self.crew, opened.t, self.clock.now().boot
-        taking_part = crew.see(t, places)
-        reports = crew.answer(opened.envelope, t, places, self._asked(t, taking_part))
-        beats = crew.heartbeats(t, taking_part)
+        pool, t, began = self.pool, opened.t, self.clock.now().boot
+        taking_part = pool.see(t, places)
+        reports = pool.answer(opened.envelope, t, places, self._asked(t, taking_part))
+        beats = pool.heartbeats(t, taking_part)
         frames = [*reports, *beats]  # what has cost something goes first
         statuses = self._send(frames, until=opened.close)
         self.tally.n_reports += len(reports)
@@ -125,9 +125,9 @@ class Fleet:
 
     def _asked(self, t: int, numbers: Sequence[int]) -> Sequence[int]:
         """Return those whom a drawn round is meant for; other rounds are for everybody."""
-        if self.crew.manifest.sampling != "curator" or not numbers:
+        if self.pool.manifest.sampling != "curator" or not numbers:
             return numbers
-        ids = [self.crew.members[number].reporter.device for number in numbers]
+        ids = [self.pool.members[number].reporter.device for number in numbers]
         meant = self.server.asked(t, ids)
         return [number for number, asked in zip(numbers, meant, strict=True) if asked]
 

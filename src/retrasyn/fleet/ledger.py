@@ -85,7 +85,7 @@ class Logged:
 
 @dataclass(slots=True)
 class DeviceSlot:
-    """The place of one device in the file: what it saves is staged until the round's commit."""
+    """The store of one device in the file: saves are staged until the round is committed."""
 
     ledger: FleetLedger = field(repr=False)
     number: int
@@ -136,7 +136,7 @@ class FleetLedger:
         }
 
     def close(self) -> None:
-        """Let the file go; what was staged and not committed is forgotten."""
+        """Close the file; what was staged and not committed is lost."""
         self._connection.close()
 
     @property

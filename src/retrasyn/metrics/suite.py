@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -26,30 +27,58 @@ from retrasyn.metrics.trip import trip_divergence
 from retrasyn.space.grid import Box, Grid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Container
 
     import numpy.typing as npt
 
     from retrasyn.data.trajectories import Trajectories
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricSettings:
+    """What metrics may be told; most need none of it."""
+
+    span: int = 20
+    seed: int = 0
+    n_queries: int = 100
+    top_cells: int = 10
+    top_patterns: int = 100
+
+    def __post_init__(self) -> None:
+        check_settings(
+            span=self.span,
+            seed=self.seed,
+            queries=self.n_queries,
+            top_cells=self.top_cells,
+            top_patterns=self.top_patterns,
+        )
+
+    def spans(self, pair: Pair, purpose: str) -> npt.NDArray[np.int64]:
+        """Draw where the random spans of one metric begin."""
+        return random_spans(
+            pair.n_timestamps, self.span, self.n_queries, seed=self.seed, purpose=purpose
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """How to read one figure."""
+    """One figure: how to read it, and how it is computed."""
 
     key: str
     title: str
     better: Literal["smaller", "larger", "one"]
     explanation: str
+    measure: Callable[[Pair, MetricSettings], float]
 
 
-METRICS = (
+METRICS = [
     Metric(
         "density_error",
         "Density error",
         "smaller",
         "How far apart real and synthetic crowds are spread over the cells, averaged over "
         "timestamps. 0 is the same map every time, 0.693 is two maps that share no cell.",
+        lambda pair, _: mean_known(density_errors(pair)),
     ),
     Metric(
         "query_error",
@@ -57,6 +86,9 @@ METRICS = (
         "smaller",
         "The relative error of asking how many points lie in a random square during a random "
         "span. 0.2 means that a typical answer is 20 % off.",
+        lambda pair, how: mean_known(
+            query_errors(pair, span=how.span, n_queries=how.n_queries, seed=how.seed)
+        ),
     ),
     Metric(
         "hotspot_ndcg",
@@ -64,6 +96,9 @@ METRICS = (
         "larger",
         "Whether the busiest cells of a random span are found, the busiest first. 1 is the same "
         "ranking.",
+        lambda pair, how: mean_known(
+            hotspot_ndcgs(pair, how.spans(pair, "hotspot"), span=how.span, top=how.top_cells)
+        ),
     ),
     Metric(
         "transition_error",
@@ -71,6 +106,7 @@ METRICS = (
         "smaller",
         "How far apart real and synthetic moves between neighbouring cells are, averaged over "
         "timestamps. 0 is the same flows, 0.693 is flows that share nothing.",
+        lambda pair, _: mean_known(transition_errors(pair)),
     ),
     Metric(
         "pattern_f1",
@@ -78,6 +114,9 @@ METRICS = (
         "larger",
         "How many of the most frequent routes of two to five cells in a random span are the same. "
         "1 is all of them.",
+        lambda pair, how: mean_known(
+            pattern_f1s(pair, how.spans(pair, "pattern"), span=how.span, top=how.top_patterns)
+        ),
     ),
     Metric(
         "kendall_tau",
@@ -85,24 +124,28 @@ METRICS = (
         "larger",
         "Whether cells keep their order by the number of streams that pass them. 1 is the same "
         "order, 0 is chance, -1 is the order reversed.",
+        lambda pair, _: pair_tau(pair),
     ),
     Metric(
         "trip_error",
         "Trip error",
         "smaller",
         "How far apart the pairs of first and last cell of whole streams are. 0 is the same trips.",
+        lambda pair, _: trip_divergence(pair),
     ),
     Metric(
         "length_error",
         "Length error",
         "smaller",
         "How far apart the distances travelled by whole streams are. 0 is the same lengths.",
+        lambda pair, _: length_divergence(pair),
     ),
     Metric(
         "duration_error",
         "Duration error",
         "smaller",
         "How far apart the numbers of timestamps that streams last are. 0 is the same durations.",
+        lambda pair, _: duration_divergence(pair),
     ),
     Metric(
         "stream_ratio",
@@ -110,13 +153,14 @@ METRICS = (
         "one",
         "Synthetic streams for each real one. Below 1 synthetic streams are too few and too long, "
         "above 1 too many and too short.",
+        lambda pair, _: pair_ratio(pair),
     ),
-)
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """The ten figures; NaN where there was nothing to compare."""
+    """The ten figures, and those of rows added since; NaN where there was nothing to compare."""
 
     density_error: float
     query_error: float
@@ -129,12 +173,21 @@ class Scores:
     duration_error: float
     stream_ratio: float
     notes: tuple[str, ...] = ()
+    added: Mapping[str, float] = field(default_factory=dict)  # by key of further metrics
+
+    def __getitem__(self, key: str) -> float:
+        """Return the figure of a metric."""
+        figure: float = self.added[key] if key in self.added else getattr(self, key)
+        return figure
 
     def to_dict(self) -> dict[str, float | None]:
         """Return the figures by name, ready for JSON; None where there was nothing to compare."""
-        figures = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        del figures["notes"]
+        figures = {name: self[name] for name in (*_OWN, *self.added)}
         return {name: None if math.isnan(value) else value for name, value in figures.items()}
+
+
+_OWN = tuple(field.name for field in dataclasses.fields(Scores))[:-2]
+"""The figures that are fields of their own."""
 
 
 def evaluate(
@@ -179,39 +232,22 @@ def evaluate_pair(
     progress: Callable[[str], None] = lambda _: None,
 ) -> Scores:
     """Compute every figure, or only some; `progress` is told the key of each before it begins."""
-    check_settings(
-        span=span, seed=seed, queries=n_queries, top_cells=top_cells, top_patterns=top_patterns
+    settings = MetricSettings(
+        span=span,
+        seed=seed,
+        n_queries=n_queries,
+        top_cells=top_cells,
+        top_patterns=top_patterns,
     )
-
-    def spans(purpose: str) -> npt.NDArray[np.int64]:
-        return random_spans(pair.n_timestamps, span, n_queries, seed=seed, purpose=purpose)
-
-    measures: dict[str, Callable[[], float]] = {
-        "density_error": lambda: mean_known(density_errors(pair)),
-        "query_error": lambda: mean_known(
-            query_errors(pair, span=span, n_queries=n_queries, seed=seed)
-        ),
-        "hotspot_ndcg": lambda: mean_known(
-            hotspot_ndcgs(pair, spans("hotspot"), span=span, top=top_cells)
-        ),
-        "transition_error": lambda: mean_known(transition_errors(pair)),
-        "pattern_f1": lambda: mean_known(
-            pattern_f1s(pair, spans("pattern"), span=span, top=top_patterns)
-        ),
-        "kendall_tau": lambda: pair_tau(pair),
-        "trip_error": lambda: trip_divergence(pair),
-        "length_error": lambda: length_divergence(pair),
-        "duration_error": lambda: duration_divergence(pair),
-        "stream_ratio": lambda: pair_ratio(pair),
-    }
     figures: dict[str, float] = {}
-    for name, measure in measures.items():
-        if only is not None and name not in only:
-            figures[name] = math.nan
+    for metric in METRICS:
+        if only is not None and metric.key not in only:
+            figures[metric.key] = math.nan
             continue
-        progress(name)
-        figures[name] = measure()
-    return Scores(**figures, notes=pair.notes)
+        progress(metric.key)
+        figures[metric.key] = metric.measure(pair, settings)
+    own = {key: figures.pop(key) for key in _OWN}
+    return Scores(**own, notes=pair.notes, added=figures)
 
 
 def grid_over(

@@ -1,94 +1,102 @@
-"""What every oracle is and does: one answer hidden, many reports added up.
+"""What every oracle is and does: one answer hidden, many reports added up (Sec. II-A).
 
 A report *supports* an answer if it speaks for it: its bit is on, it is the symbol, its hash
 matches. A report supports its own answer with probability p and any other with probability q < p;
 all else follows from the two.
 """
 
-from typing import Protocol
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from retrasyn.messages import Aggregate, Estimate
+from retrasyn.oracles.registry import OracleRow
 
 
-class Oracle(Protocol):
-    """One way to hide an answer at one budget."""
+@dataclass(frozen=True, slots=True)
+class Oracle(ABC):
+    """One way to hide an answer at one budget, given in micro-nats."""
+
+    epsilon: int
+    row: ClassVar[OracleRow]
+
+    @classmethod
+    def of(cls, epsilon: int, n_answers: int) -> Self:
+        """Return the oracle for a number of answers; few have to know it."""
+        del n_answers
+        return cls(epsilon)
 
     @property
-    def epsilon(self) -> int:
-        """The budget of one report in micro-nats."""
-        ...  # pragma: no cover - a protocol has no body
-
-    @property
+    @abstractmethod
     def threshold(self) -> int:
         """T: a 64-bit word below it leads away from the truth."""
-        ...  # pragma: no cover
 
     @property
+    @abstractmethod
     def p(self) -> float:
         """Probability that a report supports its own answer."""
-        ...  # pragma: no cover
 
     @property
+    @abstractmethod
     def q(self) -> float:
         """Probability that a report supports any other answer."""
-        ...  # pragma: no cover
+
+    @property
+    def gap(self) -> float:
+        """What a report is more likely to support its own answer than another: p - q."""
+        return self.p - self.q
 
     def variance(self, n: int) -> float:
-        """Return the variance of an estimate from n reports, at frequency zero."""
-        ...  # pragma: no cover
+        """Return the variance of an estimate from n reports, at frequency zero (Eq. 3)."""
+        return self.q * (1 - self.q) / (n * self.gap**2)
 
-    def report_bytes(self, n_states: int) -> int:
+    def variance_at(self, n: int, frequency: float) -> float:
+        """Return the exact variance where a share of the reporters holds an answer.
+
+        For unary encoding this is Eq. 3 + f / n.
+        """
+        p, q = self.p, self.q
+        return (frequency * p * (1 - p) + (1 - frequency) * q * (1 - q)) / (n * self.gap**2)
+
+    def report_bytes(self, n_answers: int) -> int:
         """Return the size of one report."""
-        ...  # pragma: no cover
+        return self.row.n_bytes(self.epsilon, n_answers)
 
+    @abstractmethod
     def perturb(
         self,
         states: npt.NDArray[np.int32],
         addresses: npt.NDArray[np.uint64],
         *,
         key: int,
-        n_states: int,
+        n_answers: int,
     ) -> npt.NDArray[np.uint8]:
         """Turn many states into reports with addressed words: [n, report_bytes]."""
-        ...  # pragma: no cover
 
-    def aggregate(self, packed: npt.NDArray[np.uint8], *, n_states: int) -> Aggregate:
+    @abstractmethod
+    def aggregate(self, packed: npt.NDArray[np.uint8], *, n_answers: int) -> Aggregate:
         """Count how many reports support each answer."""
-        ...  # pragma: no cover
 
     def draw_counts(
         self, true: npt.NDArray[np.int64], n: int, *, generator: np.random.Generator
     ) -> Aggregate:
-        """Draw the sum of n reports from the true counts, without making them."""
-        ...  # pragma: no cover
+        """Draw the sum of n reports from the true counts: the same law, in O(n_answers).
+
+        Where support of different answers is independent, an answer held by c of n users counts
+        Binomial(c, p) + Binomial(n - c, q).
+        """
+        kept = generator.binomial(true, self.p)
+        noise = generator.binomial(n - true, self.q)
+        return Aggregate(counts=kept + noise, n=n)
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
         """Return unbiased frequencies from a sum of at least one report."""
-        ...  # pragma: no cover
-
-
-def variance_at_zero(oracle: Oracle, n: int) -> float:
-    """Return q (1 - q) / (n (p - q)^2), the variance where nobody holds an answer."""
-    return oracle.q * (1 - oracle.q) / (n * (oracle.p - oracle.q) ** 2)
-
-
-def variance_at(oracle: Oracle, n: int, frequency: float) -> float:
-    """Return the exact variance where a share of the reporters holds an answer.
-
-    For unary encoding this is Eq. 3 + f / n.
-    """
-    p, q = oracle.p, oracle.q
-    return (frequency * p * (1 - p) + (1 - frequency) * q * (1 - q)) / (n * (p - q) ** 2)
-
-
-def debias(oracle: Oracle, aggregate: Aggregate) -> Estimate:
-    """Return the frequencies whose expected counts these are."""
-    share = aggregate.counts / aggregate.n
-    return Estimate(
-        frequencies=(share - oracle.q) / (oracle.p - oracle.q),
-        variance=oracle.variance(aggregate.n),
-        n=aggregate.n,
-    )
+        share = aggregate.counts / aggregate.n
+        return Estimate(
+            frequencies=(share - self.q) / self.gap,
+            variance=self.variance(aggregate.n),
+            n=aggregate.n,
+        )

@@ -3,20 +3,11 @@
 The choice depends on the number of answers and on epsilon, which are public, and on nothing else.
 """
 
-from typing import Literal, get_args
-
-from retrasyn.errors import SettingError
 from retrasyn.messages import Grant, Question
 from retrasyn.oracles.base import Oracle
-from retrasyn.oracles.binary import BinaryResponse
-from retrasyn.oracles.grr import GRR
-from retrasyn.oracles.hashed import OLH
-from retrasyn.oracles.oue import OUE
+from retrasyn.oracles.registry import CHOICES, ORACLES, check_wish, find_oracle, row_for
 from retrasyn.space import StateSpace
 
-OracleName = Literal["oue", "grr", "olh"]
-OracleWish = Literal["oue", "grr", "olh", "auto", "small"]
-"""An oracle, or how to choose one: by variance, or by the size of a report."""
 SMALL_FACTOR = 2.0
 """How much more variance than the least a small report may have."""
 
@@ -27,17 +18,10 @@ def named_oracle(name: str, epsilon: int, n_answers: int) -> Oracle:
     >>> named_oracle("grr", 1_000_000, 4)
     GRR(epsilon=1000000, n_answers=4)
     """
-    match name:
-        case "oue":
-            return OUE(epsilon)
-        case "grr":
-            return GRR(epsilon, n_answers)
-        case "olh":
-            return OLH(epsilon)
-    raise SettingError(f"oracle {name!r} is not one of {', '.join(get_args(OracleName))}")
+    return find_oracle(name).at(epsilon, n_answers)
 
 
-def choose_oracle(wish: OracleWish, epsilon: int, n_answers: int) -> OracleName:
+def choose_oracle(wish: str, epsilon: int, n_answers: int) -> str:
     """Return the oracle wished for: itself, the least variance, or the smallest report.
 
     The smallest report is looked for among oracles with at most twice the least variance.
@@ -47,25 +31,20 @@ def choose_oracle(wish: OracleWish, epsilon: int, n_answers: int) -> OracleName:
     >>> choose_oracle("auto", 1_000_000, 4), choose_oracle("small", 1_000_000, 4)
     ('grr', 'grr')
     """
-    if wish not in get_args(OracleWish):
-        raise SettingError(f"oracle {wish!r} is not one of {', '.join(get_args(OracleWish))}")
-    if wish != "auto" and wish != "small":  # noqa: PLR1714 - so that the type is narrowed
+    if check_wish(wish) not in CHOICES:
         return wish
-    names: tuple[OracleName, ...] = get_args(OracleName)
-    oracles = {name: named_oracle(name, epsilon, n_answers) for name in names}
+    oracles = {name: row.at(epsilon, n_answers) for name, row in ORACLES.items()}
     variances = {name: oracle.variance(1) for name, oracle in oracles.items()}
     if wish == "auto":
-        return min(names, key=variances.__getitem__)
+        return min(variances, key=variances.__getitem__)
     least = min(variances.values())
-    good = [name for name in names if variances[name] <= SMALL_FACTOR * least]
+    good = [name for name, variance in variances.items() if variance <= SMALL_FACTOR * least]
     return min(good, key=lambda name: (oracles[name].report_bytes(n_answers), variances[name]))
 
 
 def oracle_for(grant: Grant) -> Oracle:
-    """Return randomised response for yes and no, the granted oracle for everything else."""
-    if grant.question.binary:
-        return BinaryResponse(grant.epsilon)
-    return named_oracle(grant.oracle, grant.epsilon, grant.n_answers)
+    """Return the binary response for yes and no, the granted oracle for everything else."""
+    return row_for(grant.question, grant.oracle).at(grant.epsilon, grant.n_answers)
 
 
 def n_answers(question: Question, states: StateSpace) -> int:

@@ -18,17 +18,17 @@ def perturb_addressed(
     addresses: npt.NDArray[np.uint64],
     key: np.uint64,
     threshold: np.uint64,
-    n_states: int,
+    n_answers: int,
 ) -> npt.NDArray[np.uint8]:
     """Perturb one state per report with addressed words; bits packed little-endian.
 
     A state of -1 is a null report: every bit is noise.
     """
-    n_bytes = (n_states + 7) // 8
+    n_bytes = (n_answers + 7) // 8
     packed = np.zeros((states.size, n_bytes), np.uint8)
     for i in range(states.size):
         own_key = word_at(key, addresses[i])
-        for bit in range(n_states):
+        for bit in range(n_answers):
             limit = _HALF if bit == states[i] else threshold
             if word_at(own_key, np.uint64(bit)) < limit:
                 packed[i, bit >> 3] |= np.uint8(1 << (bit & 7))
@@ -51,16 +51,16 @@ def flip_addressed(
 
 
 @njit(nogil=True, cache=True)
-def count_bits(packed: npt.NDArray[np.uint8], n_states: int) -> npt.NDArray[np.int64]:
+def count_bits(packed: npt.NDArray[np.uint8], n_answers: int) -> npt.NDArray[np.int64]:
     """Add packed reports up, bit by bit."""
-    n_bytes = (n_states + 7) // 8
+    n_bytes = (n_answers + 7) // 8
     counts = np.zeros((n_bytes, 8), np.int64)
     for i in range(packed.shape[0]):
         for byte in range(n_bytes):
             eight = packed[i, byte]
             for bit in range(8):  # of fixed length, so that the eight are counted at once
                 counts[byte, bit] += (eight >> bit) & 1
-    return counts.ravel()[:n_states]
+    return counts.ravel()[:n_answers]
 
 
 @njit(inline="always")
@@ -92,29 +92,29 @@ def perturb_symbols(
     addresses: npt.NDArray[np.uint64],
     key: np.uint64,
     threshold: np.uint64,
-    n_states: int,
+    n_answers: int,
     n_bytes: int,
 ) -> npt.NDArray[np.uint8]:
-    """Turn states into symbols, lowest byte first; null (-1) is the symbol n_states."""
+    """Turn states into symbols, lowest byte first; null (-1) is the symbol n_answers."""
     packed = np.empty((states.size, n_bytes), np.uint8)
     for i in range(states.size):
         own_key = word_at(key, addresses[i])
-        truth = np.uint64(n_states if states[i] < 0 else states[i])
-        symbol = _hide(truth, np.uint64(n_states), threshold, own_key, 0)
+        truth = np.uint64(n_answers if states[i] < 0 else states[i])
+        symbol = _hide(truth, np.uint64(n_answers), threshold, own_key, 0)
         for k in range(n_bytes):
             packed[i, k] = np.uint8((symbol >> np.uint64(8 * k)) & np.uint64(255))
     return packed
 
 
 @njit(nogil=True, cache=True)
-def count_symbols(packed: npt.NDArray[np.uint8], n_states: int) -> npt.NDArray[np.int64]:
+def count_symbols(packed: npt.NDArray[np.uint8], n_answers: int) -> npt.NDArray[np.int64]:
     """Count how often each symbol was sent, except null and what is no symbol at all."""
-    counts = np.zeros(n_states, np.int64)
+    counts = np.zeros(n_answers, np.int64)
     for i in range(packed.shape[0]):
         symbol = np.int64(0)
         for k in range(packed.shape[1]):
             symbol |= np.int64(packed[i, k]) << (8 * k)
-        if symbol < n_states:
+        if symbol < n_answers:
             counts[symbol] += 1
     return counts
 
@@ -164,25 +164,25 @@ def _open_hashed(report: npt.NDArray[np.uint8]) -> tuple[np.uint64, np.uint64]:
 
 @njit(nogil=True, cache=True)
 def count_hashed(
-    packed: npt.NDArray[np.uint8], n_states: int, n_values: np.uint64
+    packed: npt.NDArray[np.uint8], n_answers: int, n_values: np.uint64
 ) -> npt.NDArray[np.int64]:
     """Count for each answer the reports that hold its hash."""
-    counts = np.zeros(n_states, np.int64)
+    counts = np.zeros(n_answers, np.int64)
     for i in range(packed.shape[0]):
         seed_key, value = _open_hashed(packed[i])
-        for answer in range(n_states):
+        for answer in range(n_answers):
             counts[answer] += _hash_answer(seed_key, answer, n_values) == value
     return counts
 
 
 @njit(nogil=True, cache=True)
 def match_hashed(
-    packed: npt.NDArray[np.uint8], n_states: int, n_values: np.uint64
+    packed: npt.NDArray[np.uint8], n_answers: int, n_values: np.uint64
 ) -> npt.NDArray[np.uint8]:
-    """Tell for each report which answers it holds the hash of: [n, n_states]."""
-    matches = np.empty((packed.shape[0], n_states), np.uint8)
+    """Tell for each report which answers it holds the hash of: [n, n_answers]."""
+    matches = np.empty((packed.shape[0], n_answers), np.uint8)
     for i in range(packed.shape[0]):
         seed_key, value = _open_hashed(packed[i])
-        for answer in range(n_states):
+        for answer in range(n_answers):
             matches[i, answer] = _hash_answer(seed_key, answer, n_values) == value
     return matches

@@ -32,7 +32,7 @@ def report_unary(state: int, n_answers: int, *, epsilon: int, words: Words = sys
     packed = 0
     for bit, word in enumerate(_draw_words(words, n_answers)):
         packed |= (word < (HALF if bit == state else threshold)) << bit
-    return packed.to_bytes(report_bytes("oue", n_answers, epsilon=epsilon), "little")
+    return packed.to_bytes(n_whole_bytes((1 << n_answers) - 1), "little")
 
 
 def report_symbol(
@@ -46,7 +46,7 @@ def report_symbol(
     _check_state(state, n_answers)
     truth = n_answers if state == NULL else state
     symbol = _hide(truth, n_answers, epsilon, words, _draw_words(words, 2))
-    return symbol.to_bytes(report_bytes("grr", n_answers, epsilon=epsilon), "little")
+    return symbol.to_bytes(n_whole_bytes(n_answers), "little")
 
 
 def report_hash(state: int, n_answers: int, *, epsilon: int, words: Words = system_bytes) -> bytes:
@@ -64,38 +64,30 @@ def report_hash(state: int, n_answers: int, *, epsilon: int, words: Words = syst
     else:
         truth = hash_answer(seed, state, n_values)
         value = _hide(truth, n_values - 1, epsilon, words, two)
-    size = report_bytes("olh", n_answers, epsilon=epsilon) - SEED_BYTES
+    size = n_whole_bytes(n_values - 1)
     return seed.to_bytes(SEED_BYTES, "little") + value.to_bytes(size, "little")
 
 
-def report_bit(truth: int, *, epsilon: int, words: Words = system_bytes) -> bytes:
-    """Return a yes (1) or no (0), true except with probability q: one byte.
+def report_binary(
+    state: int, n_answers: int = 1, *, epsilon: int, words: Words = system_bytes
+) -> bytes:
+    """Return yes (state 0) or no (null), true except with probability q: one byte, 1 or 0.
 
-    >>> len(report_bit(1, epsilon=1_000_000))
+    >>> len(report_binary(0, epsilon=1_000_000))
     1
     """
-    if truth not in (0, 1):
-        raise ValueError("an answer of one bit is 0 or 1")
+    _check_state(state, n_answers)
     (word,) = _draw_words(words, 1)
-    return bytes([truth ^ (word < noise_threshold(epsilon))])
+    return bytes([(state != NULL) ^ (word < noise_threshold(epsilon))])
 
 
-def report_bytes(oracle: str, n_answers: int, *, epsilon: int) -> int:
-    """Return how many bytes a report takes.
+def n_whole_bytes(largest: int) -> int:
+    """Return how many bytes the numbers up to a largest take.
 
-    >>> [report_bytes(name, 328, epsilon=1_000_000) for name in ("oue", "grr", "olh", "bit")]
-    [41, 2, 5, 1]
+    >>> n_whole_bytes(255), n_whole_bytes(256)
+    (1, 2)
     """
-    match oracle:
-        case "oue":
-            return (n_answers + 7) // 8
-        case "grr":
-            return (n_answers.bit_length() + 7) // 8
-        case "olh":
-            return SEED_BYTES + ((hash_range(epsilon) - 1).bit_length() + 7) // 8
-        case "bit":
-            return 1
-    raise SettingError(f"oracle {oracle!r} is not one of oue, grr, olh, bit")
+    return (largest.bit_length() + 7) // 8
 
 
 def hash_answer(seed: int, answer: int, n_values: int) -> int:

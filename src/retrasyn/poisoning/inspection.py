@@ -114,4 +114,4 @@ def trimmed(
             "give the reports that were inspected"
         )
     kept = np.delete(packed, inspection.suspects, axis=0)
-    return OUE(epsilon).aggregate(kept, n_states=n_states)
+    return OUE(epsilon).aggregate(kept, n_answers=n_states)

@@ -14,6 +14,7 @@ from retrasyn.data.reading_files import SUFFIXES, read
 from retrasyn.errors import RetraSynError
 from retrasyn.interpretation import AUTHORS, SAFE
 from retrasyn.methods import find_method
+from retrasyn.oracles.registry import PAPER_ORACLE
 from retrasyn.privacy.receipt import Holds, Receipt
 from retrasyn.receipts import checks
 from retrasyn.receipts.checks import Check, judge, unknown
@@ -162,7 +163,7 @@ def run_again(receipt: Receipt, real: Trajectories) -> Synthesis:
         "box": None if receipt.box_inferred_from_data else receipt.box,
         "outside": "drop" if receipt.n_points_dropped else "refuse",
         "door": receipt.door if receipt.private else "counts",
-        "oracle": receipt.oracle if receipt.private else "oue",
+        "oracle": receipt.oracle if receipt.private else PAPER_ORACLE,
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BoxInferredWarning)

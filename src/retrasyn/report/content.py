@@ -48,7 +48,7 @@ class Measure:
 
 def measures(scores: Scores) -> list[Measure]:
     """Return a row for every metric, in their order."""
-    return [_measure(metric, float(getattr(scores, metric.key))) for metric in METRICS]
+    return [_measure(metric, scores[metric.key]) for metric in METRICS]
 
 
 def _measure(metric: Metric, value: float) -> Measure:

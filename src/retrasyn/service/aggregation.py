@@ -9,8 +9,7 @@ import numpy as np
 
 from retrasyn.engines.base import Workers, total
 from retrasyn.messages import Aggregate
-from retrasyn.oracles.binary import BinaryResponse
-from retrasyn.oracles.choice import named_oracle
+from retrasyn.oracles.registry import BINARY, find_oracle
 from retrasyn.service.settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -23,13 +22,12 @@ if TYPE_CHECKING:
 
 BATCH = 1 << 16
 """Reports that are sent to a worker at once."""
-BINARY = "binary"
-"""The name of the oracle behind questions that have two answers."""
 
 
 def oracle_named(name: str, epsilon: int, n_answers: int) -> Oracle:
-    """Return the oracle that hid the answers to a question."""
-    return BinaryResponse(epsilon) if name == BINARY else named_oracle(name, epsilon, n_answers)
+    """Return the oracle that hid the answers to a question, or the binary response."""
+    row = BINARY if name == BINARY.name else find_oracle(name)
+    return row.at(epsilon, n_answers)
 
 
 @dataclass(slots=True)
@@ -67,7 +65,7 @@ class Sums:
         found = self.sums.setdefault((t, code), Sum(np.zeros(n_answers, np.int64)))
         if batch in found.batches:
             return 0
-        added = oracle_named(name, epsilon, n_answers).aggregate(packed, n_states=n_answers)
+        added = oracle_named(name, epsilon, n_answers).aggregate(packed, n_answers=n_answers)
         found.counts += added.counts
         found.n += added.n
         found.batches.add(batch)
@@ -111,7 +109,7 @@ def add_up(
     """Return the sum of reports: added up here, or by workers."""
     name, epsilon, n_answers = oracle
     if workers is None:
-        return oracle_named(name, epsilon, n_answers).aggregate(packed, n_states=n_answers)
+        return oracle_named(name, epsilon, n_answers).aggregate(packed, n_answers=n_answers)
     firsts = range(0, len(packed), BATCH)
     batches = [
         (t, code, batch, oracle, packed[first : first + BATCH])

@@ -13,12 +13,13 @@ import numpy.typing as npt
 from retrasyn.engines.base import Workers
 from retrasyn.errors import CheckpointError
 from retrasyn.messages import Manifest, Question, Release
+from retrasyn.oracles.registry import row_for
 from retrasyn.poisoning import inspect
 from retrasyn.privacy.ledger import Ledger
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.service.admission.gate import Admission
 from retrasyn.service.admission.open_rounds import AcceptedReports
-from retrasyn.service.aggregation import BINARY, Sums, add_up
+from retrasyn.service.aggregation import Sums, add_up
 from retrasyn.service.calendar import Calendar
 from retrasyn.service.campaign import Campaign
 from retrasyn.service.campaign_state import CampaignState, Snapshots
@@ -88,13 +89,13 @@ def _add_up(
     """Add the reports on each question up."""
     answers: dict[Question, Answers] = {}
     for question, (bits, keys) in reports.items():
-        name = BINARY if question.binary else manifest.oracle
+        hidden_by = row_for(question, manifest.oracle)
         total = add_up(
             workers,
             bits,
             t=row.t,
             code=question_code(question, manifest.ages),
-            oracle=(name, row.epsilon, n_answers(question, manifest)),
+            oracle=(hidden_by.name, row.epsilon, n_answers(question, manifest)),
         )
         answers[question] = Answers(aggregate=total, keys=keys)
     if workers is not None:
@@ -108,10 +109,10 @@ def _look_for_poison(
     epsilon: int,
     expected: npt.NDArray[np.float64] | None,
 ) -> tuple[str, ...]:
-    """Name the tests that honest reports would hardly have failed; unary reports only."""
+    """Name the tests that honest reports would hardly have failed, where there are any."""
     found: list[str] = []
     for question, (bits, _) in reports.items():
-        if question.binary or manifest.oracle != "oue":
+        if not row_for(question, manifest.oracle).poisoning_tests:
             continue
         n = n_answers(question, manifest)
         plausible = expected if question.about == "transition" else None

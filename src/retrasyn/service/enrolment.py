@@ -20,7 +20,8 @@ from retrasyn.service.admission.gate import Admission
 from retrasyn.service.counters import Counters
 from retrasyn.service.store import CampaignStore, DeviceRow
 from retrasyn.service.write_queue import WriteQueue
-from retrasyn.wire.frames import DEVICE_BYTES, tag_of
+from retrasyn.wire.frames import tag_of
+from retrasyn.wire.layout import DEVICE_BYTES
 
 MOST_AT_ONCE = 10_000
 _SECRET_BYTES = 32

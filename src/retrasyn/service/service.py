@@ -25,7 +25,7 @@ from retrasyn.service.secrets import Secrets
 from retrasyn.service.settings import Settings
 from retrasyn.service.store import CampaignStore, open_store
 from retrasyn.service.write_queue import WriteQueue
-from retrasyn.wire.frames import DEVICE_BYTES
+from retrasyn.wire.layout import DEVICE_BYTES
 
 __all__ = ["NewDevice", "Service"]
 _log = logging.getLogger(__name__)

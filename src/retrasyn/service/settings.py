@@ -17,11 +17,19 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from retrasyn.errors import InputError, MissingExtra, SettingError
+from retrasyn.oracles.registry import CHOICES, ORACLES, PAPER_ORACLE, OracleWish
 from retrasyn.service.viewing.frames import MOST
 from retrasyn.simulation.city import CITY_BOX
 
 try:
-    from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+    from pydantic import (
+        AfterValidator,
+        BaseModel,
+        ConfigDict,
+        Field,
+        PlainValidator,
+        ValidationError,
+    )
 except ImportError:  # pragma: no cover - the tests have every extra
     raise MissingExtra('pydantic is not installed: pip install "retrasyn[serve]"') from None
 
@@ -62,6 +70,14 @@ def _check_style(style: str) -> str:
             "a style is a JSON file, or an address like https://example.org/style.json"
         )
     return style
+
+
+def _check_oracle(wish: str) -> str:
+    # Rows that were added to the registry count, so this is no plain Literal.
+    if wish not in (known := (*ORACLES, *CHOICES)):
+        *most, last = map(repr, known)
+        raise ValueError(f"input should be {', '.join(most)} or {last}")
+    return wish
 
 
 class MapSettings(SettingsTable):
@@ -129,8 +145,8 @@ class CampaignSettings(SettingsTable):
     unit: Literal["position", "transition"] = Field(
         default="position", description="What a window protects."
     )
-    oracle: Literal["oue", "grr", "olh", "auto", "small"] = Field(
-        default="oue", description="How devices hide their state."
+    oracle: Annotated[OracleWish, PlainValidator(_check_oracle)] = Field(
+        default=PAPER_ORACLE, description="How devices hide their state."
     )
     period: int = Field(default=60, description="Seconds from one round to the next.", ge=1, le=DAY)
     close_after: int | None = Field(

@@ -16,6 +16,7 @@ from retrasyn.errors import Busy, RetraSynError, WireError
 from retrasyn.service.admission.gate import Admission, Verdicts
 from retrasyn.service.store import CampaignStore
 from retrasyn.wire.batches import MAX_FRAMES
+from retrasyn.wire.layout import LENGTH_BYTES
 
 Blobs = list[tuple[int, bytes]]
 
@@ -147,7 +148,8 @@ class WriteQueue:
 
     async def submit_body(self, body: bytes) -> bytes:
         """Return one status byte for each frame of a batch, durable; `Busy` or `WireError`."""
-        n = min(MAX_FRAMES, max(1, len(body) // (2 + int.from_bytes(body[:2], "little"))))
+        first = LENGTH_BYTES + int.from_bytes(body[:LENGTH_BYTES], "little")
+        n = min(MAX_FRAMES, max(1, len(body) // first))
         return (await self._take(n, body=body)).codes.tobytes()
 
     async def run(self, call: Callable[..., Result], *args: object, **options: object) -> Result:

@@ -77,8 +77,8 @@ class Reports:
         """Perturb every state and count the bits."""
         oracle = oracle_for(grant)
         key = address(self.seed, grant.t, f"noise/{lane}")
-        packed = oracle.perturb(states, addresses, key=key, n_states=n_states)
-        return oracle.aggregate(packed, n_states=n_states)
+        packed = oracle.perturb(states, addresses, key=key, n_answers=n_states)
+        return oracle.aggregate(packed, n_answers=n_states)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,16 @@
 """Many frames in one body: each behind its length, 16 bits little-endian.
 
 Reports and heartbeats may be mixed. The answer has one byte per frame, in their order: the number
-of its status in `frames.STATUSES`.
+of its status in `statuses.STATUSES`.
 """
 
 from collections.abc import Iterable, Sequence
 
 from retrasyn.errors import WireError
-from retrasyn.wire.frames import STATUSES
+from retrasyn.wire.layout import LENGTH_BYTES
+from retrasyn.wire.statuses import STATUSES
 
 MAX_FRAMES = 10_000
-_LENGTH_BYTES = 2
 
 
 def join_frames(frames: Iterable[bytes]) -> bytes:
@@ -23,7 +23,7 @@ def join_frames(frames: Iterable[bytes]) -> bytes:
     for frame in frames:
         if not 0 < len(frame) < 1 << 16:
             raise WireError(f"a frame of {len(frame)} bytes does not go into a batch")
-        parts += [len(frame).to_bytes(_LENGTH_BYTES, "little"), frame]
+        parts += [len(frame).to_bytes(LENGTH_BYTES, "little"), frame]
     if len(parts) > 2 * MAX_FRAMES:
         raise WireError(f"{len(parts) // 2:,} frames are too many; a batch has {MAX_FRAMES:,}")
     return b"".join(parts)
@@ -38,8 +38,8 @@ def split_frames(body: bytes) -> list[bytes]:
     frames: list[bytes] = []
     place = 0
     while place < len(body):
-        length = int.from_bytes(body[place : place + _LENGTH_BYTES], "little")
-        place += _LENGTH_BYTES + length
+        length = int.from_bytes(body[place : place + LENGTH_BYTES], "little")
+        place += LENGTH_BYTES + length
         if not length or place > len(body):
             raise WireError("a batch ends within a frame, or holds an empty one; send it whole")
         if len(frames) == MAX_FRAMES:

@@ -6,13 +6,15 @@ before; the first names the hash of the manifest.
 
 import functools
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from retrasyn.errors import WireError
 from retrasyn.messages import MICRO, Manifest, Round
+from retrasyn.oracles.registry import ORACLES
 from retrasyn.wire.canonical import MAX_WHOLE, read_canonical, write_canonical
+from retrasyn.wire.layout import ID_BYTES
 
 STRATA = (
     ("transition",),
@@ -60,8 +62,8 @@ def numbers(fewest: int, most: int, low: int, high: int) -> Field:
     return Field(f"{fewest} to {most} numbers, each {each.rule}", write, read)
 
 
-def choice(*options: str) -> Field:
-    """Return one of some words."""
+def choice(options: Collection[str]) -> Field:
+    """Return one of some words; rows added to a registry count."""
 
     def check(value: Any) -> str:
         if type(value) is not str or value not in options:
@@ -71,9 +73,9 @@ def choice(*options: str) -> Field:
     return Field(f"one of {', '.join(options)}", check, check)
 
 
-def names(*options: str) -> Field:
+def names(options: Collection[str]) -> Field:
     """Return a list of words, each one of some."""
-    each = choice(*options)
+    each = choice(options)
 
     def write(value: Any) -> list[str]:
         if type(value) is not tuple:
@@ -170,7 +172,6 @@ def check_manifest(manifest: Manifest) -> None:
             raise WireError(f"manifest {manifest.name!r}: {rule}; correct it")
 
 
-ID_BYTES = 8
 HASH_BYTES = 32
 MAX_EPSILON = 100 * MICRO
 _U32 = (1 << 32) - 1
@@ -186,16 +187,16 @@ MANIFEST_FIELDS: dict[str, Field] = {
     "period": whole(1, 86_400),
     "epoch": _INSTANT,
     "window": whole(1, 1 << 20),
-    "unit": choice("position", "transition"),
+    "unit": choice(("position", "transition")),
     "gap": whole(1, (1 << 20) + 1),
     "epsilon": whole(1, MAX_EPSILON),
-    "division": choice("population", "budget"),
-    "sampling": choice("phase", "self", "curator"),
-    "oracle": choice("oue", "grr", "olh"),
-    "presence": choice("count", "flags", "hidden"),
-    "jump": choice("split", "clamp"),
-    "size_source": choice("counted", "estimated"),
-    "strata": names("transition", "move", "enter", "quit", "older", "present"),
+    "division": choice(("population", "budget")),
+    "sampling": choice(("phase", "self", "curator")),
+    "oracle": choice(ORACLES),
+    "presence": choice(("count", "flags", "hidden")),
+    "jump": choice(("split", "clamp")),
+    "size_source": choice(("counted", "estimated")),
+    "strata": names(("transition", "move", "enter", "quit", "older", "present")),
     "other_share": whole(0, MICRO - 1),
     "ages": numbers(0, 16, 1, 1 << 21),
     "lifetime_cap": whole(1, MAX_WHOLE),

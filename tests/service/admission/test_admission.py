@@ -13,6 +13,7 @@ from retrasyn.errors import StoreError, WireError
 from retrasyn.messages import ENTERING, MICRO, MOVING, QUITTING
 from retrasyn.oracles.single import SEED_BYTES
 from retrasyn.service.admission import tags
+from retrasyn.service.admission.headers import at_most
 from retrasyn.service.admission.records import keys_of_marks, read_chunks
 from retrasyn.service.admission.tags import matching, pads_of, tags_of
 from retrasyn.wire.batches import join_frames
@@ -105,7 +106,7 @@ def test_a_closed_or_folded_round_is_late_whatever_the_clock_says():
     "wrong",
     [
         {"manifest": bytes(8)},
-        {"n_states": 66},
+        {"n_answers": 66},
         {"epsilon": MICRO - 1},
         {"about": "move"},
         {"about": "present"},
@@ -495,3 +496,12 @@ def test_nothing_the_gate_shows_names_a_device_or_a_bit():
     assert senders.device(0) not in blob, "records speak of numbers"
     shown = repr(verdicts) + repr(gate.taken(0)) + repr(gate._intake.rounds[0])
     assert repr(report[36:-16])[2:-1] not in shown
+
+
+@given(st.integers(1, 3), st.integers(0, 2**24 - 1), st.lists(st.integers(0, 2**24 - 1)))
+def test_rows_of_bytes_are_compared_as_the_numbers_they_are(size, largest, numbers):
+    largest, numbers = largest % 256**size, [number % 256**size for number in numbers]
+    numbers += [largest, min(largest + 1, 256**size - 1), max(largest - 1, 0)]
+    joined = b"".join(number.to_bytes(size, "little") for number in numbers)
+    rows = np.frombuffer(joined, np.uint8).reshape(-1, size)
+    assert at_most(rows, largest).tolist() == [number <= largest for number in numbers]

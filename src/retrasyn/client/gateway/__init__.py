@@ -1,1 +1,1 @@
-"""A gateway on the owner's own side: phone apps say where they are, and it reports privately."""
+"""A gateway run by the owner: it receives positions from phone apps and reports privately."""

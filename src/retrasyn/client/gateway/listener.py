@@ -44,7 +44,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._take(b"")
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing: request lines hold coordinates."""
+        """Log nothing: request lines hold coordinates."""
 
     def _body(self) -> bytes | None:
         """Read the body, or answer why not."""
@@ -95,7 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class Listener(ThreadingHTTPServer):
-    """Hears positions over HTTP and hands them on."""
+    """Receives positions over HTTP."""
 
     daemon_threads = True
     request_queue_size = _AT_ONCE
@@ -124,7 +124,7 @@ class Listener(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True).start()
 
     def stop(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self.shutdown()
         self.server_close()
 
@@ -143,4 +143,4 @@ class Listener(ThreadingHTTPServer):
             self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: a connection that broke is the phone's to repeat."""
+        """Log nothing: the phone repeats what a broken connection lost."""

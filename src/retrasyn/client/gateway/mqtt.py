@@ -24,7 +24,7 @@ _PORTS = {"mqtt": 1883, "mqtts": 8883}
 
 @dataclass(slots=True)
 class Subscriber:
-    """Hears positions from a broker; when the connection breaks, it is made again."""
+    """Receives positions from a broker, and reconnects when the connection breaks."""
 
     url: str
     hear: Callable[[PhonePosition], bool] = field(repr=False)
@@ -34,7 +34,7 @@ class Subscriber:
         _parts(self.url)
 
     def start(self) -> None:
-        """Connect, and hear in a thread."""
+        """Connect, and receive in a thread."""
         parts = _parts(self.url)
         client = _new_client()
         client.on_connect = _subscribe
@@ -53,7 +53,7 @@ class Subscriber:
         self._client = client
 
     def stop(self) -> None:
-        """Hear no more."""
+        """Disconnect."""
         if self._client is not None:
             self._client.disconnect()
             self._client.loop_stop()

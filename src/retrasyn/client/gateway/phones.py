@@ -111,7 +111,7 @@ class Phones:
             raise faults[0]
 
     def stop(self) -> None:
-        """End all loops and let the ledgers go."""
+        """End all loops and close the ledgers."""
         self.clock.stopped.set()
         for phone in self.phones:
             if phone.thread is not None:

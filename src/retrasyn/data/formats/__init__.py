@@ -21,17 +21,6 @@ from retrasyn.data.formats.tdrive import read_tdrive
 from retrasyn.errors import InputError, SettingError
 
 _HEAD = 1 << 16
-_BY_SUFFIX = {
-    ".plt": "geolife",
-    ".gpx": "gpx",
-    ".geojson": "geojson",
-    ".geojsonl": "geojson",
-    ".geojsonseq": "geojson",
-    ".ndjson": "geojson",
-    ".mfjson": "mf-json",
-    ".geoparquet": "geoparquet",
-    ".tsv": "csv",
-}
 _BY_CONTENT = {".parquet", ".csv", ".txt", ".dat", ".json"}
 
 
@@ -40,8 +29,9 @@ def guess(path: Path) -> str:
     if path.is_dir():
         path = _first_known(path)
     suffix = _suffix(path)
-    if suffix in _BY_SUFFIX:
-        return _BY_SUFFIX[suffix]
+    for row in FORMATS.values():
+        if suffix in row.suffixes:
+            return row.name
     if suffix not in _BY_CONTENT:
         raise InputError(f"{path} ends in {suffix or 'nothing'}; name its format instead of auto")
     if suffix == ".parquet":
@@ -66,11 +56,13 @@ def _suffix(path: Path) -> str:
 
 def _first_known(folder: Path) -> Path:
     """Return the file a folder is judged by: the first, in order, of a suffix we know."""
+    own = (suffix for row in FORMATS.values() for suffix in row.suffixes)
+    known_suffixes = _BY_CONTENT.union(own)
     for parent, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
             path = Path(parent, name)
-            known = _suffix(path) in _BY_CONTENT or _suffix(path) in _BY_SUFFIX
+            known = _suffix(path) in known_suffixes
             # GeoLife's folders hold labels in text beside the recordings
             if known and name != "labels.txt" and path.stat().st_size:
                 return path
@@ -99,6 +91,7 @@ class Format:
     summary: str
     read: Read
     columns: tuple[str, ...] = ()  # that may be named
+    suffixes: tuple[str, ...] = ()  # that no other format has
 
 
 _ALL = ("user", "time", "x", "y", "traj")
@@ -106,16 +99,28 @@ _ALL = ("user", "time", "x", "y", "traj")
 FORMATS = {
     row.name: row
     for row in (
-        Format("csv", "lines with a header; columns found by name", read_csv, _ALL),
+        Format("csv", "lines with a header; columns found by name", read_csv, _ALL, (".tsv",)),
         Format("parquet", "columns found by name", read_parquet, _ALL),
-        Format("geoparquet", "points and their coordinate system", read_geoparquet, _ALL),
-        Format("geojson", "point features", read_geojson, ("user", "time", "traj")),
+        Format(
+            "geoparquet",
+            "points and their coordinate system",
+            read_geoparquet,
+            _ALL,
+            (".geoparquet",),
+        ),
+        Format(
+            "geojson",
+            "point features",
+            read_geojson,
+            ("user", "time", "traj"),
+            (".geojson", ".geojsonl", ".geojsonseq", ".ndjson"),
+        ),
         Format("tdrive", "folder of id,time,lon,lat text files", read_tdrive),
-        Format("geolife", "folder tree of .plt files", read_geolife),
+        Format("geolife", "folder tree of .plt files", read_geolife, suffixes=(".plt",)),
         Format("porto", "CSV of trips with a POLYLINE, 15 seconds apart", read_porto),
         Format("brinkhoff", "network-based generator; time in steps", read_brinkhoff),
-        Format("gpx", "timed track points", read_gpx, ("user",)),
-        Format("mf-json", "OGC Moving Features JSON", read_mf_json, ("user", "traj")),
+        Format("gpx", "timed track points", read_gpx, ("user",), (".gpx",)),
+        Format("mf-json", "OGC Moving Features JSON", read_mf_json, ("user", "traj"), (".mfjson",)),
     )
 }
 

@@ -19,17 +19,18 @@ from retrasyn.service.admission.records import Chunk, write_chunk
 from retrasyn.service.admission.tags import TagKeys
 from retrasyn.service.store import RoundRow
 from retrasyn.wire.batches import MAX_FRAMES, split_frames
-from retrasyn.wire.frames import FIRST_KIND, STATUSES, TAG_BYTES
+from retrasyn.wire.layout import CODE_AT, FIRST_KIND, LENGTH_BYTES, TAG_BYTES
+from retrasyn.wire.statuses import STATUSES
 
 Codes = npt.NDArray[np.uint8]
-"""Numbers of `wire.frames.STATUSES`, one for each frame."""
+"""Numbers of `wire.statuses.STATUSES`, one for each frame."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts:
     """What becomes of each frame once what is to be written is durable."""
 
-    codes: Codes  # [n_frames], numbers of `wire.frames.STATUSES`
+    codes: Codes  # [n_frames], numbers of `wire.statuses.STATUSES`
     blobs: Sequence[tuple[int, bytes]] = field(repr=False)  # (t, what to append)
 
     @property
@@ -39,7 +40,6 @@ class Verdicts:
 
 
 _CODE = {status: code for code, status in enumerate(STATUSES)}
-_LENGTH_BYTES = 2
 
 
 class Admission:
@@ -119,13 +119,13 @@ class Admission:
 
     def judge_batch(self, body: bytes, now: float) -> Verdicts:
         """Judge a `wire.batches` body; a `WireError` if it is none."""
-        length = int.from_bytes(body[:_LENGTH_BYTES], "little")
-        n, rest = divmod(len(body), length + _LENGTH_BYTES)
+        length = int.from_bytes(body[:LENGTH_BYTES], "little")
+        n, rest = divmod(len(body), length + LENGTH_BYTES)
         if rest == 0 and n <= MAX_FRAMES and length >= SHORTEST:
             rows = np.frombuffer(body, np.uint8).reshape(n, -1)
-            if rows[:, :_LENGTH_BYTES].tobytes() == body[:_LENGTH_BYTES] * n:
+            if rows[:, :LENGTH_BYTES].tobytes() == body[:LENGTH_BYTES] * n:
                 written: list[tuple[int, bytes]] = []
-                codes = self._judge_rows(rows[:, _LENGTH_BYTES:], now, written)
+                codes = self._judge_rows(rows[:, LENGTH_BYTES:], now, written)
                 return Verdicts(codes=codes, blobs=written)
         return self.judge(split_frames(body), now)
 
@@ -134,7 +134,7 @@ class Admission:
     ) -> Codes:
         """Judge frames of one length, those with the same header together."""
         codes = np.empty(len(rows), np.uint8)
-        beats = rows[:, 1] >= FIRST_KIND
+        beats = rows[:, CODE_AT] >= FIRST_KIND
         for second, chosen in ((0, ~beats), (FIRST_KIND, beats)):
             places = np.flatnonzero(chosen)
             if places.size:

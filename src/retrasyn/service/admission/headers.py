@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from retrasyn.messages import ENTERING, MOVING, QUITTING, Manifest, Question
-from retrasyn.oracles.single import SEED_BYTES
-from retrasyn.oracles.threshold import hash_range
-from retrasyn.wire.frames import (
+from retrasyn.wire.frames import body_bytes, n_answers, question_code, row_of
+from retrasyn.wire.layout import (
+    CODE_AT,
     DEVICE_BYTES,
     FIRST_KIND,
     HEARTBEAT_BYTES,
+    HEARTBEAT_HEAD,
+    REPORT_BITS_AT,
+    REPORT_HEAD,
     TAG_BYTES,
     VERSION,
-    body_bytes,
-    n_answers,
-    question_code,
 )
 from retrasyn.wire.texts import MAX_EPSILON
 
-_REPORT = struct.Struct("<BBHII8s")
-_HEARTBEAT = struct.Struct("<BBI8s")
 SHORTEST = HEARTBEAT_BYTES
 """No frame has fewer bytes."""
 
@@ -71,11 +68,11 @@ class Headers:
 
     def head_bytes(self, second: int) -> int:
         """Return how much of a frame many may share, by its second byte."""
-        return (_HEARTBEAT if second >= FIRST_KIND else _REPORT).size
+        return (HEARTBEAT_HEAD if second >= FIRST_KIND else REPORT_HEAD).size
 
     def read(self, head: bytes, length: int) -> Header | str:
         """Return the header of frames of a length, or the status of them all."""
-        if head[1] >= FIRST_KIND:
+        if head[CODE_AT] >= FIRST_KIND:
             return self._read_heartbeat(head, length)
         return self._read_report(head, length)
 
@@ -85,44 +82,49 @@ class Headers:
         """Tell which bits an oracle could have made; of a heartbeat there are none."""
         if not header.is_report:
             return np.ones(len(bits), np.bool_)
-        question, oracle = self.questions[header.code], self.manifest.oracle
-        n = n_answers(question, self.manifest)
-        if question.binary:
-            return bits[:, 0] <= 1
-        if oracle == "oue":
-            return (
-                (bits[:, -1] >> ((n - 1) % 8 + 1)) == 0 if n % 8 else np.ones(len(bits), np.bool_)
-            )
-        first, limit = (0, n) if oracle == "grr" else (SEED_BYTES, hash_range(header.epsilon) - 1)
-        places = 256 ** np.arange(bits.shape[1] - first, dtype=np.int64)
-        values: npt.NDArray[np.int64] = bits[:, first:].astype(np.int64) @ places
-        return values <= limit
+        row = row_of(header.code, self.manifest.oracle)
+        n = n_answers(self.questions[header.code], self.manifest)
+        return at_most(bits[:, row.n_free :], row.largest(header.epsilon, n))
 
     def _read_report(self, head: bytes, length: int) -> Header | str:
-        version, code, n, t, epsilon, manifest = _REPORT.unpack(head)
+        version, code, n, t, epsilon, manifest = REPORT_HEAD.unpack(head)
         question = self.questions.get(code)
         if manifest != self.id or version != VERSION or question is None:
             return "bad manifest"
         if n != n_answers(question, self.manifest) or not 1 <= epsilon <= MAX_EPSILON:
             return "bad manifest"
         bits = body_bytes(code, n, epsilon, self.manifest.oracle)
-        if length != _REPORT.size + DEVICE_BYTES + bits + TAG_BYTES:
+        if length != REPORT_BITS_AT + bits + TAG_BYTES:
             return "bad length"
         return Header(
             code=code,
             t=t,
             epsilon=epsilon,
             lookback=question.lookback,
-            device_at=_REPORT.size,
+            device_at=REPORT_HEAD.size,
         )
 
     def _read_heartbeat(self, head: bytes, length: int) -> Header | str:
-        version, code, t, manifest = _HEARTBEAT.unpack(head)
+        version, code, t, manifest = HEARTBEAT_HEAD.unpack(head)
         if length != HEARTBEAT_BYTES:
             return "bad length"
         if manifest != self.id or version != VERSION or code - FIRST_KIND not in self.kinds:
             return "bad manifest"
-        return Header(code=code, t=t, epsilon=0, lookback=1, device_at=_HEARTBEAT.size)
+        return Header(code=code, t=t, epsilon=0, lookback=1, device_at=HEARTBEAT_HEAD.size)
+
+
+def at_most(rows: npt.NDArray[np.uint8], largest: int) -> npt.NDArray[np.bool_]:
+    """Tell which rows, as numbers with the lowest byte first, are no greater than a largest.
+
+    >>> at_most(np.array([[255, 0], [0, 1], [1, 1]], np.uint8), 256).tolist()
+    [True, True, False]
+    """
+    good = np.ones(len(rows), np.bool_)
+    limit = largest.to_bytes(rows.shape[1], "little")
+    n_any = len(limit) - len(limit.lstrip(b"\xff"))  # no byte is greater than 255
+    for column, byte in zip(rows.T[n_any:], limit[n_any:], strict=True):
+        good = (column < byte) | ((column == byte) & good)
+    return good
 
 
 def cells(columns: npt.NDArray[np.uint8]) -> list[bytes]:

@@ -13,7 +13,8 @@ from retrasyn.messages import Manifest
 from retrasyn.service.admission.headers import Header
 from retrasyn.service.admission.records import Chunk, keys_of_marks, read_chunks, write_marks
 from retrasyn.service.store import RoundRow
-from retrasyn.wire.frames import FIRST_KIND, TAG_BYTES, question_of
+from retrasyn.wire.frames import question_of
+from retrasyn.wire.layout import FIRST_KIND, TAG_BYTES
 
 
 @dataclass(slots=True)

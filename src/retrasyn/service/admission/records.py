@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from retrasyn.errors import StoreError
-from retrasyn.wire.frames import TAG_BYTES
+from retrasyn.wire.layout import TAG_BYTES
 
 _HEAD = struct.Struct("<BxHI")
 _KEY_BYTES = 4

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from retrasyn.randomness.words import system_bytes
 from retrasyn.service.admission.headers import Header, cells
-from retrasyn.wire.frames import DEVICE_BYTES, TAG_BYTES
+from retrasyn.wire.layout import DEVICE_BYTES, TAG_BYTES
 
 _BLOCK = 64
 _INNER = bytes(byte ^ 0x36 for byte in range(256))

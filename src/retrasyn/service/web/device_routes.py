@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Header, Request, Response
 
-from retrasyn.device.reporter import HTTP_STATUS
 from retrasyn.errors import Busy, UnknownToken, WireError
 from retrasyn.messages import Ack
 from retrasyn.service.web.front import read_body
@@ -24,7 +23,9 @@ from retrasyn.service.web.models import (
 )
 from retrasyn.service.web.responses import BINARY, JSON, Problem, Protocol, Reply, Scope
 from retrasyn.wire.batches import MAX_FRAMES, split_frames
-from retrasyn.wire.frames import DEVICE_BYTES, encode_ack, is_heartbeat, report_digest
+from retrasyn.wire.frames import encode_ack, is_heartbeat, report_digest
+from retrasyn.wire.layout import DEVICE_BYTES
+from retrasyn.wire.statuses import HTTP_STATUS
 
 if TYPE_CHECKING:
     from retrasyn.service.service import Service

@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from retrasyn.service.web.models import Health, answers, problems
 from retrasyn.service.web.responses import Problem
-from retrasyn.wire.frames import STATUSES
+from retrasyn.wire.statuses import STATUSES
 
 if TYPE_CHECKING:
     from retrasyn.service.service import Service

@@ -9,7 +9,7 @@ from fastapi.openapi.utils import get_openapi
 
 from retrasyn._version import __version__
 from retrasyn.service.web.models import RETRY_AFTER, BoxCounts, ProblemDetails, bytes_of, problems
-from retrasyn.wire.frames import STATUSES
+from retrasyn.wire.statuses import STATUSES
 
 _ACKS = {
     200: "accepted, or the same bytes once more",

@@ -1,0 +1,152 @@
+"""Every oracle in one row: what devices, wire, service, command line and audit know of it.
+
+Standard library only, so that devices can read it; the implementations that need numpy, and what
+the audit knows of them, are named here and imported where they are asked for. A new oracle is one
+more row of `ORACLES`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from retrasyn.errors import SettingError
+from retrasyn.messages import Question
+from retrasyn.oracles.single import (
+    SEED_BYTES,
+    n_whole_bytes,
+    report_binary,
+    report_hash,
+    report_symbol,
+    report_unary,
+)
+from retrasyn.oracles.threshold import hash_range
+from retrasyn.randomness.words import Words
+
+if TYPE_CHECKING:
+    from retrasyn.oracles.base import Oracle
+
+
+class ReportMaker(Protocol):
+    """Makes one report, as a device does."""
+
+    def __call__(self, state: int, n_answers: int, *, epsilon: int, words: Words) -> bytes:
+        """Return the bytes that would be sent."""
+        ...  # pragma: no cover - a protocol has no body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OracleRow:
+    """One oracle.
+
+    A report is some bytes of any value (a seed, say), then a number, lowest byte first, of which
+    `largest` tells the greatest an honest device sends. Size and validity follow from that.
+
+    >>> [row.n_bytes(1_000_000, 328) for row in (*ORACLES.values(), BINARY)]
+    [41, 2, 5, 1]
+    """
+
+    name: str  # as it stands in settings, manifests and receipts
+    report: ReportMaker  # what a device runs
+    largest: Callable[[int, int], int]  # of epsilon in micro-nats and the number of answers
+    n_free: int = 0  # leading bytes of any value
+    implementation: str  # "module:class", an `Oracle` of many reports at once
+    law: str = ""  # "module:class", a `ReportLaw` for the audit; none, if empty
+    poisoning_tests: bool = False  # whether `retrasyn.poisoning` knows its reports
+
+    def n_bytes(self, epsilon: int, n_answers: int) -> int:
+        """Return the size of a report."""
+        return self.n_free + n_whole_bytes(self.largest(epsilon, n_answers))
+
+    def is_possible(self, bits: bytes, epsilon: int, n_answers: int) -> bool:
+        """Tell whether an honest device could send these bits; their size is right already."""
+        return int.from_bytes(bits[self.n_free :], "little") <= self.largest(epsilon, n_answers)
+
+    def at(self, epsilon: int, n_answers: int) -> "Oracle":
+        """Return the oracle at one budget, for many reports at once; this needs numpy."""
+        oracle: Oracle = load(self.implementation).of(epsilon, n_answers)
+        return oracle
+
+
+ORACLES: dict[str, OracleRow] = {
+    row.name: row
+    for row in (
+        OracleRow(
+            name="oue",
+            report=report_unary,
+            largest=lambda epsilon, n_answers: (1 << n_answers) - 1,  # noqa: ARG005 - one for all
+            implementation="retrasyn.oracles.oue:OUE",
+            law="retrasyn.audit.laws:UnaryLaw",
+            poisoning_tests=True,
+        ),
+        OracleRow(
+            name="grr",
+            report=report_symbol,
+            largest=lambda epsilon, n_answers: n_answers,  # noqa: ARG005 - null is the last
+            implementation="retrasyn.oracles.grr:GRR",
+            law="retrasyn.audit.laws:SymbolLaw",
+        ),
+        OracleRow(
+            name="olh",
+            report=report_hash,
+            largest=lambda epsilon, n_answers: hash_range(epsilon) - 1,  # noqa: ARG005
+            n_free=SEED_BYTES,
+            implementation="retrasyn.oracles.hashed:OLH",
+            law="retrasyn.audit.laws:HashLaw",
+        ),
+    )
+}
+"""Oracles that a campaign or a run may name."""
+
+BINARY = OracleRow(
+    name="binary",
+    report=report_binary,
+    largest=lambda epsilon, n_answers: 1,  # noqa: ARG005
+    implementation="retrasyn.oracles.binary:BinaryResponse",
+)
+"""The binary response: answers every question of yes or no, whatever oracle is named."""
+
+PAPER_ORACLE = "oue"
+"""The paper's oracle, taken unless another is named."""
+CHOICES = ("auto", "small")
+"""Ways to have an oracle chosen: by the least variance, or by the smallest report."""
+
+if TYPE_CHECKING:
+    OracleName = str
+    OracleWish = str
+else:  # literals at run time, which the command line lists and checks
+    OracleName = Literal[tuple(ORACLES)]
+    OracleWish = Literal[(*ORACLES, *CHOICES)]
+
+
+def find_oracle(name: str) -> OracleRow:
+    """Return an oracle by its name.
+
+    >>> find_oracle("olh").n_bytes(1_000_000, 328)
+    5
+    """
+    if name not in ORACLES:
+        raise SettingError(f"oracle {name!r} is not one of {', '.join(ORACLES)}")
+    return ORACLES[name]
+
+
+def check_wish(wish: str) -> str:
+    """Return a wish that is an oracle or a way to choose one; refuse any other."""
+    if wish not in (known := (*ORACLES, *CHOICES)):
+        raise SettingError(f"oracle {wish!r} is not one of {', '.join(known)}")
+    return wish
+
+
+def row_for(question: Question, oracle: str) -> OracleRow:
+    """Return what hides the answers to a question where an oracle is named for all others.
+
+    >>> row_for(Question(about="present"), "oue").name
+    'binary'
+    """
+    return BINARY if question.binary else find_oracle(oracle)
+
+
+def load(path: str) -> Any:
+    """Import what a row names as "module:class"."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
