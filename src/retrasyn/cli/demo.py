@@ -81,7 +81,7 @@ def _show(seed: int, oracle: OracleWish, pace: float, port: int, *, opens: bool)
         from retrasyn.service.settings import MapSettings
         from retrasyn.service.viewing.recordings import LiveSimulation
         from retrasyn.service.web.running import ViewerServer
-    with ViewerServer(host=watch.HERE, port=port) as stand, TemporaryDirectory() as folder:
+    with ViewerServer(host=watch.HERE, port=port) as viewer_server, TemporaryDirectory() as folder:
         real = demo_city(seed=seed)
         unfolding = Unfolding.of(real, Grid(CITY_BOX, 6), seed=seed, oracle=oracle)
         live = LiveSimulation(unfolding, pace, "A small city, real and synthetic")
@@ -92,8 +92,8 @@ def _show(seed: int, oracle: OracleWish, pace: float, port: int, *, opens: bool)
             await live.run()
             print("The day is over; the map stays until Ctrl-C.", flush=True)
 
-        return stand.show(
-            live.exhibit(real),
+        return viewer_server.show(
+            live.content(real),
             MapSettings(roads=roads),
             announce=watch.announcing("The city is shown as it is made at", opens=opens),
             meanwhile=unfold,

@@ -1,4 +1,4 @@
-"""The time of day, and the rounds that were opened: those not folded yet, and the latest."""
+"""The rounds that were opened, and the clock that says when the next one is due."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ import time
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from retrasyn.errors import SettingError
 from retrasyn.service.campaign import Campaign
 from retrasyn.service.store import RoundRow
 from retrasyn.wire import round_hash
 from retrasyn.wire.canonical import unseal
 
-_REMEMBERED = 1000
+LONGEST_NAP = 0.5
+"""Seconds after which a sleeper looks at the wall clock again: it may have been set."""
+MAX_SILENCE = 100_000
+"""Most rounds that may be stepped over; beyond it the clock is taken to be wrong."""
+_REMEMBERED = 1000  # rounds
 
 
 @dataclass(slots=True)
 class Calendar:
-    """What opening and folding both look at."""
+    """The rounds of a campaign: those that are not folded yet, and the latest ones."""
 
     campaign: Campaign
     waiting: dict[int, RoundRow] = field(default_factory=dict)  # opened and not folded
@@ -55,12 +60,18 @@ class Calendar:
         return round_hash(unseal(self._latest[self.newest].envelope)[0])
 
 
-LONGEST_NAP = 0.5
-"""Seconds after which a sleeper looks at the wall clock again: it may have been set."""
+def check_silence(t: int, last: int | None) -> None:
+    """Refuse to go on so long after the last round that it would take for ever."""
+    if last is not None and t - last > MAX_SILENCE:
+        raise SettingError(
+            f"the clock shows round {t:,}, and the last one was {last:,}: more than "
+            f"{MAX_SILENCE:,} were missed; set the clock, or begin anew with another name and "
+            'epoch = "next"'
+        )
 
 
 class ServiceClock(Protocol):
-    """Says how late it is, and waits."""
+    """Tells the time, and waits for a time."""
 
     def now(self) -> float:
         """Return Unix seconds."""

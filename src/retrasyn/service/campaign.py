@@ -26,6 +26,9 @@ from retrasyn.space import Box, Grid, StateSpace
 from retrasyn.wire import encode_manifest, encode_round, manifest_id
 
 Sampling = Literal["phase", "self", "curator"]
+_FREE = {"close_after", "grace", "epoch"}
+"""Settings that do not bind: rounds state the first two anew, and an epoch is kept."""
+_log = logging.getLogger(__name__)
 
 
 def plan_of(settings: CampaignSettings) -> Plan:
@@ -117,11 +120,6 @@ def _text(value: str | float | bool) -> str:  # noqa: FBT001 - a switch of a met
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-_log = logging.getLogger(__name__)
-_FREE = {"close_after", "grace", "epoch"}
-"""Settings that do not bind: rounds state the first two anew, and an epoch is kept."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
     """A manifest, its signature, and what is behind it."""
@@ -137,16 +135,16 @@ class Campaign:
     signer: Signer = field(repr=False)
 
     @classmethod
-    def open(cls, settings: Settings, vault: Secrets, now: float) -> Campaign:
+    def open(cls, settings: Settings, secrets: Secrets, now: float) -> Campaign:
         """Go on with the campaign in the folder if its settings are still the same, or begin."""
         wanted = settings.campaign
-        kept = _read(vault)
+        kept = _read(secrets)
         same = kept is not None and _binding(kept) == _binding(wanted)
         if same and kept is not None and wanted.epoch in ("next", kept.epoch):
-            return cls.of(wanted.model_copy(update={"epoch": kept.epoch}), vault)
-        campaign = cls.of(_dated(wanted, kept, now), vault)
+            return cls.of(wanted.model_copy(update={"epoch": kept.epoch}), secrets)
+        campaign = cls.of(_dated(wanted, kept, now), secrets)
         if kept is not None:
-            if campaign.id == cls.of(kept, vault).id:
+            if campaign.id == cls.of(kept, secrets).id:
                 raise SettingError(
                     "the method or the seed changed, and the manifest does not show it; give the "
                     'campaign another name, or set epoch = "next"'
@@ -154,15 +152,15 @@ class Campaign:
             _log.warning("campaign changed manifest=%s", campaign.id.hex())
         return campaign
 
-    def keep(self, vault: Secrets) -> None:
+    def keep(self, secrets: Secrets) -> None:
         """Write down what the next start has to go on with."""
         text = self.settings.model_dump_json(indent=2)
-        write_durably(_place(vault), text.encode() + b"\n", private=True)
+        write_durably(_place(secrets), text.encode() + b"\n", private=True)
 
     @classmethod
-    def of(cls, settings: CampaignSettings, vault: Secrets) -> Campaign:
+    def of(cls, settings: CampaignSettings, secrets: Secrets) -> Campaign:
         """Build a campaign whose epoch is known."""
-        signer = vault.signer()
+        signer = secrets.signer()
         plan, grid = plan_of(settings), grid_of(settings)
         if not isinstance(settings.epoch, int):
             raise AssertionError("the epoch is decided first")  # noqa: TRY004 - our mistake
@@ -176,15 +174,15 @@ class Campaign:
             envelope=signer.sign("manifest", text),
             plan=plan,
             grid=grid,
-            seed=vault.seed() if settings.seed == "random" else settings.seed,
+            seed=secrets.seed() if settings.seed == "random" else settings.seed,
             signer=signer,
         )
 
     @staticmethod
-    def kept(vault: Secrets) -> Campaign | None:
+    def kept(secrets: Secrets) -> Campaign | None:
         """Return the campaign that was run last in a folder."""
-        settings = _read(vault)
-        return None if settings is None else Campaign.of(settings, vault)
+        settings = _read(secrets)
+        return None if settings is None else Campaign.of(settings, secrets)
 
     def sign(self, kind: str, text: bytes) -> bytes:
         """Return a text in its signed envelope."""
@@ -243,13 +241,13 @@ def _dated(wanted: CampaignSettings, kept: CampaignSettings | None, now: float) 
     return wanted.model_copy(update={"epoch": epoch})
 
 
-def _place(vault: Secrets) -> Path:
-    return vault.folder / "campaign.json"
+def _place(secrets: Secrets) -> Path:
+    return secrets.folder / "campaign.json"
 
 
-def _read(vault: Secrets) -> CampaignSettings | None:
+def _read(secrets: Secrets) -> CampaignSettings | None:
     """Return the settings of the campaign in a folder, if there is one."""
-    path = _place(vault)
+    path = _place(secrets)
     try:
         if not is_there(path):
             return None

@@ -1,13 +1,11 @@
-"""Releases on the disk, and for readers who wait for the next."""
+"""The releases of a campaign on the disk: a Parquet file, a receipt and a summary each."""
 
 from __future__ import annotations
 
-import asyncio
 import bisect
 import datetime as dt
 import json
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,7 +29,7 @@ from retrasyn.space import Grid
 
 MOST_AT_ONCE = 10_000
 """Timestamps that one answer may hold."""
-_CACHED = 512
+_CACHED = 512  # summaries
 
 
 @dataclass(slots=True)
@@ -189,46 +187,3 @@ def _trajectories(release: Release, clock: Clock) -> Trajectories:
 def _no_points(clock: Clock) -> Trajectories:
     nobody, nowhere = np.empty(0, np.int64), np.empty(0)
     return Trajectories(nobody, nobody, np.zeros(1, np.int64), nowhere, nowhere, clock=clock)
-
-
-_Summary = dict[str, Any]
-_AT_ONCE = 100
-
-
-@dataclass(slots=True)
-class Feed:
-    """Wakes readers when there is something new; each reads on from where it is.
-
-    Nothing is queued for anybody, so a slow reader costs nothing but its own lag.
-    """
-
-    read: Callable[[int, int], Sequence[tuple[int, _Summary]]]  # after t, at most so many
-    newest: int | None = None
-    _news: asyncio.Event = field(default_factory=asyncio.Event)
-    _closed: bool = False
-
-    def publish(self, t: int) -> None:
-        """Tell everybody that release t is there."""
-        self.newest = t
-        self._wake()
-
-    def close(self) -> None:
-        """Let every reader come to its end."""
-        self._closed = True
-        self._wake()
-
-    def _wake(self) -> None:
-        news, self._news = self._news, asyncio.Event()
-        news.set()
-
-    async def subscribe(self, after: int | None = None) -> AsyncIterator[tuple[int, _Summary]]:
-        """Go through releases after t, or after now, as long as the service runs."""
-        place = after if after is not None else -1 if self.newest is None else self.newest
-        while not self._closed:
-            news = self._news
-            found = self.read(place, _AT_ONCE)
-            for t, summary in found:
-                yield t, summary
-                place = t
-            if not found:
-                await news.wait()

@@ -13,11 +13,187 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from retrasyn.errors import Busy, RetraSynError, WireError
-from retrasyn.service.admission.gate import Admission, Verdicts
+from retrasyn.service.admission.admission import Admission, Verdicts
 from retrasyn.service.store import CampaignStore
 from retrasyn.wire.batches import MAX_FRAMES
 
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+"""Seconds between two tries while the store fails."""
+RETRY_AFTER = 1.0
+"""Seconds after which a client that was told busy may try again."""
 Blobs = list[tuple[int, bytes]]
+"""What is written: the timestamp of a round, and records of its reports."""
+Result = TypeVar("Result")
+_log = logging.getLogger(__name__)
+
+
+class WriteQueue:
+    """One queue, one writer thread. Use from one event loop."""
+
+    def __init__(
+        self,
+        admission: Admission,
+        store: CampaignStore,
+        *,
+        clock: Callable[[], float] = time.time,
+        queue_frames: int = 200_000,
+    ) -> None:
+        self.admission, self.store, self.queue_frames = admission, store, queue_frames
+        self.n_commits = 0
+        self._judging = JudgingQueue(admission, clock)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._writing: list[Submission] = []
+        self._size = 0  # bytes of the last write: one that works again has room for as many
+        self._scheduled = False
+        self._mending: asyncio.Task[None] | None = None
+        self._watchers: list[asyncio.Future[None]] = []
+        self._closed = False
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last write worked; nothing is acknowledged while it did not."""
+        return self._mending is None
+
+    @property
+    def n_waiting(self) -> int:
+        """Frames that were taken in and not answered yet."""
+        return self._judging.n_frames
+
+    async def submit(self, frames: Sequence[bytes]) -> list[str]:
+        """Return the status of each frame, durable; `Busy` if they cannot be taken now."""
+        return (await self._take(len(frames), frames=frames)).statuses
+
+    async def submit_body(self, body: bytes) -> bytes:
+        """Return one status byte for each frame of a batch, durable; `Busy` or `WireError`."""
+        n = min(MAX_FRAMES, max(1, len(body) // (2 + int.from_bytes(body[:2], "little"))))
+        return (await self._take(n, body=body)).codes.tobytes()
+
+    async def run(self, call: Callable[..., Result], *args: object, **options: object) -> Result:
+        """Run a store call on the writer thread, after everything handed to it before."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, functools.partial(call, *args, **options))
+
+    async def settle(self) -> None:
+        """Wait until all that came before is durable or refused, and the store works."""
+        before = set(self._judging.unanswered)
+        while self._mending is not None or before & self._judging.unanswered:
+            watcher: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._watchers.append(watcher)
+            await watcher
+
+    async def close(self) -> None:
+        """Finish what was taken in, and stop the writer thread; the store stays open."""
+        self._closed = True
+        if self._mending is not None:
+            self._mending.cancel()
+            await asyncio.gather(self._mending, return_exceptions=True)
+            self._mending = None
+            self._refuse()
+        await self.settle()
+        self._thread.shutdown(wait=True)
+
+    async def _take(
+        self, n: int, *, frames: Sequence[bytes] = (), body: bytes | None = None
+    ) -> Verdicts:
+        waiting = self._judging.n_frames
+        if self._closed:
+            raise Busy("the service is stopping", retry_after=RETRY_AFTER)
+        if self._mending is not None:
+            raise Busy("reports cannot be written at the moment", retry_after=RETRY_AFTER)
+        if waiting and waiting + n > self.queue_frames:
+            raise Busy(f"{waiting:,} reports are waiting", retry_after=RETRY_AFTER)
+        submission = Submission(asyncio.get_running_loop().create_future(), n, frames, body)
+        self._judging.add(submission)
+        self._schedule()
+        return await submission.answer
+
+    def _schedule(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._pump)
+
+    def _pump(self) -> None:
+        """Judge what arrived, and write what was judged unless a write is under way."""
+        self._scheduled = False
+        if self._mending is not None:
+            self._refuse()
+            return
+        try:
+            self._judging.judge_a_batch()
+            if not self._writing:
+                self._judging.judge_singles()
+        except Exception as fault:  # noqa: BLE001 - what was marked half-way must not be believed
+            self._break(fault)
+            return
+        if self._judging.judged and not self._writing:
+            self._write()
+        if self._judging.batches:
+            self._schedule()
+        self._wake()
+
+    def _write(self) -> None:
+        """Hand what was judged to the writer thread."""
+        self._writing, blobs = self._judging.take_judged()
+        if not blobs:
+            self._written(None)
+            return
+        self.n_commits += 1
+        self._size = sum(len(blob) for _, blob in blobs)
+        loop = asyncio.get_running_loop()
+        done = loop.run_in_executor(self._thread, self.store.append, blobs)
+        done.add_done_callback(lambda future: self._written(future.exception()))
+
+    def _written(self, fault: BaseException | None) -> None:
+        """Answer those whose frames are durable now."""
+        group, self._writing = self._writing, []
+        if fault is not None:
+            self._judging.judged = group + self._judging.judged
+            self._break(fault)
+            return
+        for submission in group:
+            self._judging.answer(submission, submission.verdicts)
+        self._pump()
+
+    def _break(self, fault: BaseException) -> None:
+        """Stop answering until a write works and admission is what the store says."""
+        _log.error("writing failed fault=%s", fault)
+        if self._mending is None:
+            self._mending = asyncio.get_running_loop().create_task(self._mend())
+        self._refuse()
+
+    def _refuse(self) -> None:
+        """Answer busy to everybody in hand: what is durable of theirs is unknown."""
+        for submission in self._judging.take_everything():
+            fault = Busy("reports cannot be written at the moment", retry_after=RETRY_AFTER)
+            self._judging.answer(submission, fault)
+        self._wake()
+
+    async def _mend(self) -> None:
+        """Try until a write works, then read back what is durable."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                await self.run(self.store.probe, self._size)
+                stored = {
+                    t: await self.run(self.store.frames, t) for t in self.admission.unfolded()
+                }
+                break
+            except Exception as fault:  # noqa: BLE001 - whatever it is, nothing may be acknowledged
+                _log.warning("writing still fails fault=%s", fault)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+        for t in set(stored).intersection(self.admission.unfolded()):
+            self.admission.restore(t, stored[t])
+        _log.warning("writing works again rounds=%d", len(stored))
+        self._mending = None
+        self._pump()
+
+    def _wake(self) -> None:
+        """Let those who wait for quiet look again."""
+        watchers, self._watchers = self._watchers, []
+        for watcher in watchers:
+            if not watcher.done():
+                watcher.set_result(None)
 
 
 @dataclass(slots=True, eq=False)
@@ -35,7 +211,7 @@ class Submission:
 class JudgingQueue:
     """Judges what came in: batches one by one, single frames together."""
 
-    gate: Admission
+    admission: Admission
     clock: Callable[[], float]
     n_frames: int = 0  # of all that is not answered
     unanswered: set[Submission] = field(default_factory=set, repr=False)
@@ -56,7 +232,7 @@ class JudgingQueue:
         submission = self.batches.popleft()
         self.judged.append(submission)
         try:
-            submission.verdicts = self.gate.judge_batch(submission.body or b"", self.clock())
+            submission.verdicts = self.admission.judge_batch(submission.body or b"", self.clock())
         except WireError as fault:
             self.judged.pop()
             self.answer(submission, fault)
@@ -67,7 +243,7 @@ class JudgingQueue:
             return
         singles, self.singles = self.singles, []
         self.judged += singles
-        found = self.gate.judge([f for one in singles for f in one.frames], self.clock())
+        found = self.admission.judge([f for one in singles for f in one.frames], self.clock())
         place = 0
         for one in singles:
             codes = found.codes[place : place + one.n]
@@ -100,177 +276,3 @@ class JudgingQueue:
             submission.answer.set_result(found)
         elif found is not None:
             submission.answer.set_exception(found)
-
-
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
-"""Seconds between two tries while the store fails."""
-RETRY_AFTER = 1.0
-_log = logging.getLogger(__name__)
-Result = TypeVar("Result")
-
-
-class WriteQueue:
-    """One queue, one writer thread. Use from one event loop."""
-
-    def __init__(
-        self,
-        gate: Admission,
-        store: CampaignStore,
-        *,
-        clock: Callable[[], float] = time.time,
-        queue_frames: int = 200_000,
-    ) -> None:
-        self.gate, self.store, self.queue_frames = gate, store, queue_frames
-        self.n_commits = 0
-        self._desk = JudgingQueue(gate, clock)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._writing: list[Submission] = []
-        self._size = 0  # bytes of the last write: one that works again has room for as many
-        self._scheduled = False
-        self._mending: asyncio.Task[None] | None = None
-        self._watchers: list[asyncio.Future[None]] = []
-        self._closed = False
-
-    @property
-    def healthy(self) -> bool:
-        """Whether the last write worked; nothing is acknowledged while it did not."""
-        return self._mending is None
-
-    @property
-    def n_waiting(self) -> int:
-        """Frames that were taken in and not answered yet."""
-        return self._desk.n_frames
-
-    async def submit(self, frames: Sequence[bytes]) -> list[str]:
-        """Return the status of each frame, durable; `Busy` if they cannot be taken now."""
-        return (await self._take(len(frames), frames=frames)).statuses
-
-    async def submit_body(self, body: bytes) -> bytes:
-        """Return one status byte for each frame of a batch, durable; `Busy` or `WireError`."""
-        n = min(MAX_FRAMES, max(1, len(body) // (2 + int.from_bytes(body[:2], "little"))))
-        return (await self._take(n, body=body)).codes.tobytes()
-
-    async def run(self, call: Callable[..., Result], *args: object, **options: object) -> Result:
-        """Run a store call on the writer thread, after everything handed to it before."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, functools.partial(call, *args, **options))
-
-    async def settle(self) -> None:
-        """Wait until all that came before is durable or refused, and the store works."""
-        before = set(self._desk.unanswered)
-        while self._mending is not None or before & self._desk.unanswered:
-            watcher: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._watchers.append(watcher)
-            await watcher
-
-    async def close(self) -> None:
-        """Finish what was taken in, and stop the writer thread; the store stays open."""
-        self._closed = True
-        if self._mending is not None:
-            self._mending.cancel()
-            await asyncio.gather(self._mending, return_exceptions=True)
-            self._mending = None
-            self._refuse()
-        await self.settle()
-        self._thread.shutdown(wait=True)
-
-    async def _take(
-        self, n: int, *, frames: Sequence[bytes] = (), body: bytes | None = None
-    ) -> Verdicts:
-        waiting = self._desk.n_frames
-        if self._closed:
-            raise Busy("the service is stopping", retry_after=RETRY_AFTER)
-        if self._mending is not None:
-            raise Busy("reports cannot be written at the moment", retry_after=RETRY_AFTER)
-        if waiting and waiting + n > self.queue_frames:
-            raise Busy(f"{waiting:,} reports are waiting", retry_after=RETRY_AFTER)
-        submission = Submission(asyncio.get_running_loop().create_future(), n, frames, body)
-        self._desk.add(submission)
-        self._schedule()
-        return await submission.answer
-
-    def _schedule(self) -> None:
-        if not self._scheduled:
-            self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._pump)
-
-    def _pump(self) -> None:
-        """Judge what arrived, and write what was judged unless a write is under way."""
-        self._scheduled = False
-        if self._mending is not None:
-            self._refuse()
-            return
-        try:
-            self._desk.judge_a_batch()
-            if not self._writing:
-                self._desk.judge_singles()
-        except Exception as fault:  # noqa: BLE001 - what was marked half-way must not be believed
-            self._break(fault)
-            return
-        if self._desk.judged and not self._writing:
-            self._write()
-        if self._desk.batches:
-            self._schedule()
-        self._wake()
-
-    def _write(self) -> None:
-        """Hand what was judged to the writer thread."""
-        self._writing, blobs = self._desk.take_judged()
-        if not blobs:
-            self._written(None)
-            return
-        self.n_commits += 1
-        self._size = sum(len(blob) for _, blob in blobs)
-        loop = asyncio.get_running_loop()
-        done = loop.run_in_executor(self._thread, self.store.append, blobs)
-        done.add_done_callback(lambda future: self._written(future.exception()))
-
-    def _written(self, fault: BaseException | None) -> None:
-        """Answer those whose frames are durable now."""
-        group, self._writing = self._writing, []
-        if fault is not None:
-            self._desk.judged = group + self._desk.judged
-            self._break(fault)
-            return
-        for submission in group:
-            self._desk.answer(submission, submission.verdicts)
-        self._pump()
-
-    def _break(self, fault: BaseException) -> None:
-        """Stop answering until a write works and the gate is what the store says."""
-        _log.error("writing failed fault=%s", fault)
-        if self._mending is None:
-            self._mending = asyncio.get_running_loop().create_task(self._mend())
-        self._refuse()
-
-    def _refuse(self) -> None:
-        """Answer busy to everybody in hand: what is durable of theirs is unknown."""
-        for submission in self._desk.take_everything():
-            fault = Busy("reports cannot be written at the moment", retry_after=RETRY_AFTER)
-            self._desk.answer(submission, fault)
-        self._wake()
-
-    async def _mend(self) -> None:
-        """Try until a write works, then read back what is durable."""
-        pause = FIRST_PAUSE
-        while True:
-            try:
-                await self.run(self.store.probe, self._size)
-                kept = {t: await self.run(self.store.frames, t) for t in self.gate.unfolded()}
-                break
-            except Exception as fault:  # noqa: BLE001 - whatever it is, nothing may be acknowledged
-                _log.warning("writing still fails fault=%s", fault)
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
-        for t in set(kept).intersection(self.gate.unfolded()):
-            self.gate.restore(t, kept[t])
-        _log.warning("writing works again rounds=%d", len(kept))
-        self._mending = None
-        self._pump()
-
-    def _wake(self) -> None:
-        """Let those who wait for quiet look again."""
-        watchers, self._watchers = self._watchers, []
-        for watcher in watchers:
-            if not watcher.done():
-                watcher.set_result(None)

@@ -12,8 +12,11 @@ from retrasyn.arrays import grown
 from retrasyn.messages import Manifest
 from retrasyn.service.admission.headers import Header
 from retrasyn.service.admission.records import Chunk, keys_of_marks, read_chunks, write_marks
-from retrasyn.service.store import RoundRow
+from retrasyn.service.store.base import RoundRow, keys_in
 from retrasyn.wire.frames import FIRST_KIND, TAG_BYTES, question_of
+
+_NOBODY = np.zeros(0, np.int64)
+_NEVER = -(1 << 40)  # the timestamp of a report that was never made
 
 
 @dataclass(slots=True)
@@ -50,9 +53,6 @@ def _words(tags: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     return np.frombuffer(tags.tobytes(), np.int64).reshape(-1, TAG_BYTES // 8)
 
 
-_NOBODY = np.zeros(0, np.int64)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedReports:
     """Everything a round has accepted, durable or about to be."""
@@ -77,7 +77,7 @@ class OpenRound:
 
     def __post_init__(self) -> None:
         drawn = self.row.drawn
-        self.asked = None if drawn is None else np.frombuffer(drawn, "<u4").astype(np.int64)
+        self.asked = None if drawn is None else keys_in(drawn)
 
     @property
     def reporters(self) -> npt.NDArray[np.int64]:
@@ -114,7 +114,7 @@ class OpenRound:
         """Forget everything that was accepted."""
         self.reports, self.heartbeats, self.chunks = Marks(), Marks(), {}
 
-    def taken(self) -> AcceptedReports:
+    def accepted(self) -> AcceptedReports:
         """Return what was accepted, by ascending key."""
         answers = {}
         for code in sorted(self.chunks):
@@ -149,9 +149,6 @@ def _sorted(chunks: list[Chunk]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.
     return keys[order], bits[order]
 
 
-_NEVER = -(1 << 40)  # the timestamp of a report that was never made
-
-
 @dataclass(slots=True)
 class OpenRounds:
     """Finds the round of a frame, and knows whose budget is free in it."""
@@ -174,13 +171,13 @@ class OpenRounds:
 
     def restore(self, t: int, blobs: Iterable[bytes]) -> None:
         """Set a round back to exactly what the store holds of it."""
-        taking = self.rounds[t]
-        taking.clear()
+        round_ = self.rounds[t]
+        round_.clear()
         for blob in blobs:
             for chunk in read_chunks(blob):
                 beat = chunk.code >= FIRST_KIND
                 lookback = 1 if beat else question_of(chunk.code, self.manifest.ages).lookback
-                taking.add_again(chunk, lookback)
+                round_.add_again(chunk, lookback)
 
     def restore_marks(self, t: int, marks: bytes) -> None:
         """Remember who reported in a round that was folded before a restart."""
@@ -189,35 +186,35 @@ class OpenRounds:
 
     def find(self, header: Header, now: float) -> OpenRound | str:
         """Return the round that frames are for, or the status of them all."""
-        manifest, taking = self.manifest, self.rounds.get(header.t)
+        manifest, round_ = self.manifest, self.rounds.get(header.t)
         opens = manifest.epoch + header.t * manifest.period
-        if taking is None:
+        if round_ is None:
             if header.t <= self.newest:
                 return "late"
             return "early" if opens <= now + manifest.period else "unknown round"
-        if taking.closed or now >= taking.row.ends:
+        if round_.closed or now >= round_.row.ends:
             return "late"
         if now < opens:
             return "early"
-        if header.is_report and header.epsilon != taking.row.epsilon:
+        if header.is_report and header.epsilon != round_.row.epsilon:
             return "bad manifest"
-        return taking
+        return round_
 
     def too_soon(
-        self, header: Header, taking: OpenRound, keys: npt.NDArray[np.int64]
+        self, header: Header, round_: OpenRound, keys: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.bool_]:
         """Tell whose budget is not free at t, or who was not asked.
 
         Where epsilon is divided, what the rounds ask within a window is within epsilon already.
         """
-        soon = taking.not_asked(keys)
+        soon = round_.not_asked(keys)
         if self.manifest.division == "budget":
             return soon
         t, rest = header.t, self.manifest.gap + header.lookback - 1
         self._last = grown(self._last, int(keys.max()) + 1, _NEVER)
         soon |= t - self._last[keys] < rest
         for other in self.rounds.values():
-            if other is taking:
+            if other is round_:
                 continue
             lookbacks, apart = other.reports.lookbacks_of(keys), abs(t - other.row.t)
             rests = self.manifest.gap + lookbacks - 1 if other.row.t > t else rest

@@ -11,6 +11,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
+KEY = np.dtype("<u4")
+"""How the key of a device is recorded."""
+Row = tuple[Any, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceRow:
@@ -40,6 +47,11 @@ class FoldedRow:
     t: int
     body: bytes = field(repr=False)
     digest: bytes  # SHA-256 of the sums
+
+
+def keys_in(drawn: bytes | None) -> npt.NDArray[np.int64]:
+    """Return the recorded keys of the devices that were drawn for a round."""
+    return np.frombuffer(drawn or b"", KEY).astype(np.int64)
 
 
 class CampaignStore(Protocol):
@@ -128,9 +140,6 @@ class CampaignStore(Protocol):
     def marks(self, first: int = 0) -> Iterator[tuple[int, bytes]]:
         """Return (t, marks) of the folded rounds from a timestamp on, ascending."""
         ...  # pragma: no cover - a protocol has no body
-
-
-Row = tuple[Any, ...]
 
 
 class Connection(Protocol):

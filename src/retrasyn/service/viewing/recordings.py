@@ -1,8 +1,10 @@
-"""What is looked at besides a campaign: recorded files, and a simulation as it is made."""
+"""Sources for the viewer besides a campaign: recorded files, and a simulation as it runs."""
 
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
+import math
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,10 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from retrasyn.data.trajectories import Trajectories
-from retrasyn.errors import InputError
-from retrasyn.service.releases import Feed
-from retrasyn.service.viewing.content import ViewerContent, status_of
-from retrasyn.service.viewing.source import ReleaseSource, Summary, TimestampPoints
+from retrasyn.errors import InputError, RetraSynError
+from retrasyn.methods import find_method
+from retrasyn.service.viewing.source import (
+    Feed,
+    ReleaseSource,
+    Summary,
+    TimestampPoints,
+    ViewerContent,
+)
 from retrasyn.space import Grid
 
 if TYPE_CHECKING:
@@ -25,7 +32,8 @@ if TYPE_CHECKING:
     from retrasyn.messages import Release
     from retrasyn.privacy.receipt import Receipt
     from retrasyn.simulation.unfolding import Unfolding
-    from retrasyn.space import Grid
+
+UNKNOWN = "NOT KNOWN TO BE PRIVATE: there is no receipt that says how this data was made."
 
 
 @dataclass(slots=True, eq=False)
@@ -177,7 +185,7 @@ def _reports_of(receipt: Receipt) -> dict[int, tuple[int, float]]:
     }
 
 
-def exhibit_of(
+def recording_content(
     synthetic: Trajectories,
     grid: Grid,
     *,
@@ -229,7 +237,7 @@ class LiveSimulation:
             period=self.pace,
         )
 
-    def exhibit(self, real: Trajectories) -> ViewerContent:
+    def content(self, real: Trajectories) -> ViewerContent:
         """Put together what the page shows, the real data beside it."""
         return ViewerContent(
             source=self.source,
@@ -253,3 +261,45 @@ class LiveSimulation:
     def _make(self, releases: Iterator[Release]) -> tuple[Release, Receipt] | None:
         release = next(releases, None)
         return None if release is None else (release, self.unfolding.receipt())
+
+
+def status_of(
+    source: ReleaseSource,
+    receipt: Receipt | None,
+    *,
+    title: str,
+    showing: str,  # names this showing: a page that sees another one begins anew
+    clock: Clock | None = None,
+    period: float = 1,
+) -> dict[str, Any]:
+    """Return /v1/status of a source that is no campaign; 0 where nothing is known."""
+    return {
+        "campaign": title,
+        "manifest": showing,
+        "method": "" if receipt is None else receipt.method,
+        "guarantee": UNKNOWN if receipt is None else receipt.guarantee,
+        "epsilon": 0.0 if receipt is None else receipt.epsilon,
+        "window": 0 if receipt is None else receipt.window,
+        "unit": "" if receipt is None else receipt.unit,
+        "presence": "" if receipt is None else _presence(receipt.method),
+        "period": max(1, math.ceil(period if clock is None else clock.period)),
+        "epoch": 0 if clock is None else int(dt.datetime.fromisoformat(clock.epoch).timestamp()),
+        "box": list(source.grid.box),
+        "grid": source.grid.side,
+        "round": None,
+        "next_round_in": 0.0,
+        "n_reports": 0 if receipt is None else receipt.n_reports,
+        "n_releases": len(source.timestamps),
+        "oldest_release": source.oldest,
+        "newest_release": source.newest,
+        "ready": True,
+        "reason": "",
+    }
+
+
+def _presence(method: str) -> str:
+    """Return what a method makes public of presence; empty for one that we do not know."""
+    try:
+        return find_method(method).presence
+    except RetraSynError:
+        return ""

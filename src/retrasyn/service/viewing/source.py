@@ -1,15 +1,17 @@
-"""Where the pictures come from: one synthetic timestamp after the other, read when asked for.
+"""What the web page shows: a source of releases by timestamp, and a feed of new ones.
 
-A campaign's `Releases` are one source, a recorded file another. Every route that shows something
-works with this interface and knows no other, so a campaign and a simulation look the same.
+The `Releases` of a campaign are one source, a recorded file is another. Every route of the viewer
+works with this interface, so a campaign and a simulation look the same.
 """
 
 from __future__ import annotations
 
+import asyncio
 import bisect
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,7 @@ from retrasyn.space import Grid
 
 Summary = dict[str, Any]
 """t, time (ISO 8601), n_points, n_born, n_ended, n_reports, epsilon, cells (points per cell)."""
+_AT_ONCE = 100  # releases that a feed reads at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +39,7 @@ class TimestampPoints:
 
 
 class ReleaseSource(ABC):
-    """Timestamps, each with its points and a summary. Asked from several threads at once."""
+    """Releases by timestamp: points and a summary each. Read from several threads at once."""
 
     __slots__ = ()
     timestamps: list[int]
@@ -103,3 +106,55 @@ class ReleaseSource(ABC):
         place = bisect.bisect_right(self.timestamps, t)
         found = [(then, self.summary(then)) for then in self.timestamps[place : place + limit]]
         return [(then, summary) for then, summary in found if summary is not None]
+
+
+@dataclass(slots=True)
+class Feed:
+    """Wakes readers when there is something new; each reads on from where it is.
+
+    Nothing is queued for anybody, so a slow reader costs nothing but its own lag.
+    """
+
+    read: Callable[[int, int], Sequence[tuple[int, Summary]]]  # after t, at most so many
+    newest: int | None = None
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    _closed: bool = False
+
+    def publish(self, t: int) -> None:
+        """Tell everybody that release t is there."""
+        self.newest = t
+        self._wake()
+
+    def close(self) -> None:
+        """Let every reader come to its end."""
+        self._closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    async def subscribe(self, after: int | None = None) -> AsyncIterator[tuple[int, Summary]]:
+        """Go through releases after t, or after now, as long as the service runs."""
+        place = after if after is not None else -1 if self.newest is None else self.newest
+        while not self._closed:
+            news = self._news
+            found = self.read(place, _AT_ONCE)
+            for t, summary in found:
+                yield t, summary
+                place = t
+            if not found:
+                await news.wait()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewerContent:
+    """Everything the web page shows; a campaign has no `real`, and must not have any."""
+
+    source: ReleaseSource
+    kind: Literal["campaign", "recording"] = "campaign"  # recording: there is nobody to report
+    unfolds: bool = True  # whether more may come; False: all of it is there
+    status: Callable[[], dict[str, Any]]  # what /v1/status says
+    feed: Feed
+    feed_clients: int = 100  # readers of the feed at once
+    real: ReleaseSource | None = None  # in a simulation, what the synthetic data stands for

@@ -73,18 +73,18 @@ def routes(status: Callable[[], dict[str, Any]], base_map: BaseMap) -> APIRouter
         _add(router, "/", built.pop(INDEX))
     else:
         router.add_api_route("/", _status_page(status), methods=["GET"])
-    for name, kept in built.items():
-        _add(router, f"/static/map/{name}", kept)
+    for name, cached in built.items():
+        _add(router, f"/static/map/{name}", cached)
     for name, media in (_ICON if built else _FILES).items():
         _add(router, f"/static/{name}", CachedResponse.of(_text(name).encode(), media))
     return router
 
 
-def _add(router: APIRouter, path: str, kept: CachedResponse) -> None:
+def _add(router: APIRouter, path: str, cached: CachedResponse) -> None:
     """Serve a file at a path of its own: there is no other way to a file."""
 
     async def file(request: Request) -> Response:
-        return kept.answer(request)
+        return cached.answer(request)
 
     router.add_api_route(path, file, methods=["GET"])
 

@@ -15,8 +15,7 @@ from fastapi.responses import StreamingResponse
 
 from retrasyn.data.writing_files import write
 from retrasyn.errors import InputError
-from retrasyn.service.releases import Feed
-from retrasyn.service.viewing.source import ReleaseSource
+from retrasyn.service.viewing.source import Feed, ReleaseSource
 from retrasyn.service.web.models import (
     MAX_T,
     CampaignStatus,
