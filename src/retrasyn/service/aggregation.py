@@ -1,4 +1,4 @@
-"""Reports added up by workers, in this process or on a cluster."""
+"""Adds reports up, in this process or by the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from retrasyn.engines.base import Workers, total
 from retrasyn.messages import Aggregate
 from retrasyn.oracles.binary import BinaryResponse
 from retrasyn.oracles.choice import named_oracle
-from retrasyn.service.settings import ServerSettings
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from retrasyn.arrays import Arrays
-    from retrasyn.engines.base import Engine
     from retrasyn.oracles.base import Oracle
-
+    from retrasyn.service.settings import ServerSettings
 
 BATCH = 1 << 16
 """Reports that are sent to a worker at once."""
@@ -124,7 +122,7 @@ def add_up(
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """One for the synthetic streams and one for the sums of reports; None: this process."""
+    """The engines of the synthetic streams and of the sums of reports; None: this process."""
 
     streams: Engine | None = None
     sums: Workers[Sums] | None = None
@@ -152,3 +150,4 @@ class Engines:
 
 
 HERE = Engines()
+"""Everything in this process."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from retrasyn.errors import InputError, MissingExtra, SettingError
-from retrasyn.service.viewing.frames import MOST
+from retrasyn.service.viewing.frames import MAX_TRAVELLERS
 from retrasyn.simulation.city import CITY_BOX
 
 try:
@@ -26,16 +26,18 @@ except ImportError:  # pragma: no cover - the tests have every extra
     raise MissingExtra('pydantic is not installed: pip install "retrasyn[serve]"') from None
 
 __all__ = ["AfterValidator", "Field", "SettingsTable", "ValidationError"]
+Coordinates = Literal["plain", "degrees", "mercator"]
+_ORIGIN = r"https?://(\*\.)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?"
+DAY = 86_400
+QUICK = 10
+"""Periods shorter than this many seconds have no grace unless one is set."""
+_WIDTH = 88
 
 
 class SettingsTable(BaseModel):
     """A table of a configuration file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-Coordinates = Literal["plain", "degrees", "mercator"]
-_ORIGIN = r"https?://(\*\.)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?"
 
 
 def origin_of(address: str) -> str | None:
@@ -97,13 +99,8 @@ class MapSettings(SettingsTable):
         default=3000,
         description="Synthetic streams shown moving, about, unless the page asks otherwise.",
         ge=0,
-        le=MOST,
+        le=MAX_TRAVELLERS,
     )
-
-
-DAY = 86_400
-QUICK = 10
-"""Periods shorter than this many seconds have no grace unless one is set."""
 
 
 class CampaignSettings(SettingsTable):
@@ -338,9 +335,6 @@ def _explain(error: ValidationError) -> str:
     shown = f"={str(given)[:60]!r}" if isinstance(given, str | int | float) else ""
     rule = str(first["msg"]).removeprefix("Value error, ")
     return f"setting {name}{shown}: {rule[:1].lower()}{rule[1:]}; correct it"
-
-
-_WIDTH = 88
 
 
 def config_text() -> str:

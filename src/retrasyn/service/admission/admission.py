@@ -23,6 +23,8 @@ from retrasyn.wire.frames import FIRST_KIND, STATUSES, TAG_BYTES
 
 Codes = npt.NDArray[np.uint8]
 """Numbers of `wire.frames.STATUSES`, one for each frame."""
+_CODE = {status: code for code, status in enumerate(STATUSES)}
+_LENGTH_BYTES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +38,6 @@ class Verdicts:
     def statuses(self) -> list[str]:
         """The names of the codes."""
         return [STATUSES[code] for code in self.codes.tolist()]
-
-
-_CODE = {status: code for code, status in enumerate(STATUSES)}
-_LENGTH_BYTES = 2
 
 
 class Admission:

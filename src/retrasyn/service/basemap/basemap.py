@@ -20,124 +20,11 @@ if TYPE_CHECKING:
     from retrasyn.service.basemap.style import Theme
     from retrasyn.service.basemap.tiles import Tiles
 
-
 _DEGREES = Box(-180.0, -85.06, 180.0, 85.06)  # the square of Web Mercator
 _METRES = Box(-20_037_509.0, -20_037_509.0, 20_037_509.0, 20_037_509.0)
 _WIDEST = 20.0  # degrees: whoever looks at more than a country has to say so
-
-
-def guess_coordinates(box: Box) -> Coordinates:
-    """Guess from a box alone, for a page without a base map, where little depends on it.
-
-    Nobody's city begins where the equator meets the zero meridian: such a box is made up.
-
-    >>> guess_coordinates(Box(116.15, 39.75, 116.60, 40.10)), guess_coordinates(Box(0, 0, 10, 10))
-    ('degrees', 'plain')
-    """
-    small = max(box.x1 - box.x0, box.y1 - box.y0) <= _WIDEST
-    made_up = (box.x0, box.y0) == (0.0, 0.0)
-    return "degrees" if _holds(_DEGREES, box) and small and not made_up else "plain"
-
-
-def coordinates_under(box: Box) -> Coordinates:
-    """Decide what a box above a base map is measured in.
-
-    >>> coordinates_under(Box(0, 0, 10, 10)), coordinates_under(Box(12.9e6, 4.8e6, 13e6, 4.9e6))
-    ('degrees', 'mercator')
-    """
-    if _holds(_DEGREES, box):
-        return "degrees"
-    if _holds(_METRES, box):
-        return "mercator"
-    raise SettingError(
-        f"box {format_box(box)} is neither in degrees nor in metres of Web Mercator, so no base "
-        "map fits under it; remove map.style and map.tiles"
-    )
-
-
-def check_coordinates(coordinates: Coordinates, box: Box, *, based: bool) -> Coordinates:
-    """Refuse coordinates that a box does not have, or that no base map fits under."""
-    if coordinates == "plain" and based:
-        raise SettingError(
-            "map.coordinates='plain' has no place on a base map; set degrees or mercator, or "
-            "remove map.style and map.tiles"
-        )
-    whole = {"degrees": _DEGREES, "mercator": _METRES}.get(coordinates)
-    if whole is not None and not _holds(whole, box):
-        raise SettingError(
-            f"map.coordinates={coordinates!r} goes from {format_box(whole)}, and box "
-            f"{format_box(box)} beyond; set plain or auto"
-        )
-    return coordinates
-
-
-def _holds(whole: Box, part: Box) -> bool:
-    x_fits = whole.x0 <= part.x0 and part.x1 <= whole.x1
-    return x_fits and whole.y0 <= part.y0 and part.y1 <= whole.y1
-
-
 Line = list[list[float]]
 _DIGITS = 7  # after the point in degrees: a centimetre
-
-
-def read_roads(path: Path, box: Box) -> bytes:
-    """Return the roads as GeoJSON; names and other properties stay behind."""
-    try:
-        lines = [line for line in _lines(read_document("map.roads", path)) if _touches(line, box)]
-    except (KeyError, TypeError, ValueError, RecursionError):
-        raise InputError(
-            f"map.roads {path} is not GeoJSON of LineString and MultiLineString; convert it"
-        ) from None
-    if not lines:
-        raise InputError(
-            f"map.roads {path} has no line in the box {format_box(box)}; give it in the "
-            "coordinates of the data"
-        )
-    shape = {"type": "MultiLineString", "coordinates": lines}
-    feature = {"type": "Feature", "properties": {}, "geometry": shape}
-    whole = {"type": "FeatureCollection", "features": [feature]}
-    return json.dumps(whole, separators=(",", ":")).encode()
-
-
-def _lines(thing: dict[str, Any]) -> Iterator[Line]:
-    """Go through all lines of a GeoJSON object."""
-    match thing["type"]:
-        case "FeatureCollection":
-            for feature in thing["features"]:
-                yield from _lines(feature)
-        case "Feature":
-            if thing["geometry"] is not None:
-                yield from _lines(thing["geometry"])
-        case "GeometryCollection":
-            for geometry in thing["geometries"]:
-                yield from _lines(geometry)
-        case "LineString":
-            yield _line(thing["coordinates"])
-        case "MultiLineString":
-            yield from map(_line, thing["coordinates"])
-        case other:
-            raise ValueError(other)
-
-
-def _line(positions: list[list[float]]) -> Line:
-    """Return a line without heights, as finely as can be seen."""
-    line = [[round(float(part), _DIGITS) for part in position[:2]] for position in positions]
-    if len(line) < 2 or any(len(place) != 2 or not _finite(place) for place in line):  # noqa: PLR2004 - two ends, two coordinates
-        raise ValueError("a line needs two places of two numbers")
-    return line
-
-
-def _finite(place: list[float]) -> bool:
-    return all(map(math.isfinite, place))
-
-
-def _touches(line: Line, box: Box) -> bool:
-    """Return whether the rectangle around a line meets the box."""
-    xs, ys = zip(*line, strict=True)
-    apart = max(xs) < box.x0 or min(xs) > box.x1 or max(ys) < box.y0 or min(ys) > box.y1
-    return not apart
-
-
 STYLE = "/v1/map/style.json"
 
 
@@ -204,3 +91,111 @@ def _thanks(tiles: Tiles | None) -> str:
     """Return whom the makers of the tiles thank, without their HTML."""
     said = "" if tiles is None else tiles.metadata.get("attribution", "")
     return re.sub(r"<[^>]*>", "", said).strip()[:500] if isinstance(said, str) else ""
+
+
+def guess_coordinates(box: Box) -> Coordinates:
+    """Guess from a box alone, for a page without a base map, where little depends on it.
+
+    Nobody's city begins where the equator meets the zero meridian: such a box is made up.
+
+    >>> guess_coordinates(Box(116.15, 39.75, 116.60, 40.10)), guess_coordinates(Box(0, 0, 10, 10))
+    ('degrees', 'plain')
+    """
+    small = max(box.x1 - box.x0, box.y1 - box.y0) <= _WIDEST
+    made_up = (box.x0, box.y0) == (0.0, 0.0)
+    return "degrees" if _holds(_DEGREES, box) and small and not made_up else "plain"
+
+
+def coordinates_under(box: Box) -> Coordinates:
+    """Decide what a box above a base map is measured in.
+
+    >>> coordinates_under(Box(0, 0, 10, 10)), coordinates_under(Box(12.9e6, 4.8e6, 13e6, 4.9e6))
+    ('degrees', 'mercator')
+    """
+    if _holds(_DEGREES, box):
+        return "degrees"
+    if _holds(_METRES, box):
+        return "mercator"
+    raise SettingError(
+        f"box {format_box(box)} is neither in degrees nor in metres of Web Mercator, so no base "
+        "map fits under it; remove map.style and map.tiles"
+    )
+
+
+def check_coordinates(coordinates: Coordinates, box: Box, *, based: bool) -> Coordinates:
+    """Refuse coordinates that a box does not have, or that no base map fits under."""
+    if coordinates == "plain" and based:
+        raise SettingError(
+            "map.coordinates='plain' has no place on a base map; set degrees or mercator, or "
+            "remove map.style and map.tiles"
+        )
+    whole = {"degrees": _DEGREES, "mercator": _METRES}.get(coordinates)
+    if whole is not None and not _holds(whole, box):
+        raise SettingError(
+            f"map.coordinates={coordinates!r} goes from {format_box(whole)}, and box "
+            f"{format_box(box)} beyond; set plain or auto"
+        )
+    return coordinates
+
+
+def _holds(whole: Box, part: Box) -> bool:
+    x_fits = whole.x0 <= part.x0 and part.x1 <= whole.x1
+    return x_fits and whole.y0 <= part.y0 and part.y1 <= whole.y1
+
+
+def read_roads(path: Path, box: Box) -> bytes:
+    """Return the roads as GeoJSON; names and other properties stay behind."""
+    try:
+        lines = [line for line in _lines(read_document("map.roads", path)) if _touches(line, box)]
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise InputError(
+            f"map.roads {path} is not GeoJSON of LineString and MultiLineString; convert it"
+        ) from None
+    if not lines:
+        raise InputError(
+            f"map.roads {path} has no line in the box {format_box(box)}; give it in the "
+            "coordinates of the data"
+        )
+    shape = {"type": "MultiLineString", "coordinates": lines}
+    feature = {"type": "Feature", "properties": {}, "geometry": shape}
+    whole = {"type": "FeatureCollection", "features": [feature]}
+    return json.dumps(whole, separators=(",", ":")).encode()
+
+
+def _lines(thing: dict[str, Any]) -> Iterator[Line]:
+    """Go through all lines of a GeoJSON object."""
+    match thing["type"]:
+        case "FeatureCollection":
+            for feature in thing["features"]:
+                yield from _lines(feature)
+        case "Feature":
+            if thing["geometry"] is not None:
+                yield from _lines(thing["geometry"])
+        case "GeometryCollection":
+            for geometry in thing["geometries"]:
+                yield from _lines(geometry)
+        case "LineString":
+            yield _line(thing["coordinates"])
+        case "MultiLineString":
+            yield from map(_line, thing["coordinates"])
+        case other:
+            raise ValueError(other)
+
+
+def _line(positions: list[list[float]]) -> Line:
+    """Return a line without heights, as finely as can be seen."""
+    line = [[round(float(part), _DIGITS) for part in position[:2]] for position in positions]
+    if len(line) < 2 or any(len(place) != 2 or not _finite(place) for place in line):  # noqa: PLR2004 - two ends, two coordinates
+        raise ValueError("a line needs two places of two numbers")
+    return line
+
+
+def _finite(place: list[float]) -> bool:
+    return all(map(math.isfinite, place))
+
+
+def _touches(line: Line, box: Box) -> bool:
+    """Return whether the rectangle around a line meets the box."""
+    xs, ys = zip(*line, strict=True)
+    apart = max(xs) < box.x0 or min(xs) > box.x1 or max(ys) < box.y0 or min(ys) > box.y1
+    return not apart

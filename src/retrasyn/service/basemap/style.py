@@ -15,29 +15,8 @@ from retrasyn.errors import InputError
 from retrasyn.service.basemap.tiles import Tiles
 from retrasyn.service.settings import origin_of
 
-MOST = 64 << 20
+MAX_BYTES = 64 << 20
 """Bytes of a file that goes to every page."""
-
-
-def read_document(name: str, path: Path) -> dict[str, Any]:
-    """Read the JSON object behind a setting."""
-    try:
-        if path.stat().st_size > MOST:
-            raise InputError(f"{name} {path} is larger than {MOST >> 20} MiB; simplify it")
-        found = parse_json(path.read_bytes(), parse_constant=_refuse)
-    except OSError as error:
-        raise InputError(f"{name} {path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise InputError(f"{name} {path} is not JSON: {str(error)[:100]}") from None
-    if not isinstance(found, dict):
-        raise InputError(f"{name} {path} must hold a JSON object")
-    return found
-
-
-def _refuse(word: str) -> float:
-    raise ValueError(f"{word} is no number")
-
-
 Theme = Literal["light", "dark"]
 TILES = "/v1/map/tiles/{z}/{x}/{y}"
 _VERSION = 8
@@ -70,6 +49,25 @@ _KINDS = (  # in the order of drawing; words in the names of layers of the commo
 )
 _WORDS = ("label", "name", "place", "poi", "number")  # layers that are there to be read
 _SHAPES = {"fill": "Polygon", "line": "LineString"}
+
+
+def read_document(name: str, path: Path) -> dict[str, Any]:
+    """Read the JSON object behind a setting."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(f"{name} {path} is larger than {MAX_BYTES >> 20} MiB; simplify it")
+        found = parse_json(path.read_bytes(), parse_constant=_refuse)
+    except OSError as error:
+        raise InputError(f"{name} {path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"{name} {path} is not JSON: {str(error)[:100]}") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{name} {path} must hold a JSON object")
+    return found
+
+
+def _refuse(word: str) -> float:
+    raise ValueError(f"{word} is no number")
 
 
 def read_style(path: Path, hosts: tuple[str, ...]) -> bytes:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from retrasyn.errors import InputError, MissingExtra
-from retrasyn.service.viewing.view import Recent
+from retrasyn.service.viewing.view import LruCache
 
 try:
     from pmtiles.reader import Reader
@@ -52,8 +52,8 @@ class Tiles:
     header: Any
     metadata: dict[str, Any]
     _descriptor: int
-    _directories: Recent[list[Entry]] = field(
-        default_factory=lambda: Recent(_N_DIRECTORIES, lambda _: 1)
+    _directories: LruCache[list[Entry]] = field(
+        default_factory=lambda: LruCache(_N_DIRECTORIES, lambda _: 1)
     )
 
     @classmethod

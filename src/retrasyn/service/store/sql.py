@@ -1,18 +1,13 @@
-"""The store in SQL that SQLite and PostgreSQL both speak: its tables, and every call."""
+"""The store in the SQL that SQLite and PostgreSQL share: its tables and its statements."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from retrasyn.errors import StoreError, UnknownToken
 from retrasyn.service.store.base import Connection, DeviceRow, FoldedRow, RoundRow, Row
-
-if TYPE_CHECKING:
-    from retrasyn.service.store.base import Connection
-
 
 STEPS: tuple[str, ...] = (
     """
@@ -37,6 +32,9 @@ STEPS: tuple[str, ...] = (
         PRIMARY KEY (campaign, t));
     """,
 )
+PAGE = 1000
+"""Rows that one statement reads or writes."""
+_log = logging.getLogger(__name__)
 
 
 def migrate(engine: Connection) -> None:
@@ -57,14 +55,9 @@ def migrate(engine: Connection) -> None:
             engine.execute("INSERT INTO version (number) VALUES (?)", (number,))
 
 
-PAGE = 1000
-"""Rows that one statement reads or writes."""
-_log = logging.getLogger(__name__)
-
-
 @dataclass(slots=True)
 class Tables:
-    """The tables of this version; see `base.Store` for what each call promises."""
+    """The tables of this version; see `base.CampaignStore` for what each call promises."""
 
     engine: Connection
 
@@ -114,7 +107,7 @@ class Tables:
 
 @dataclass(slots=True)
 class Enrolments(Tables):
-    """Who may report; see `base.Store` for what each call promises."""
+    """Who may report; see `base.CampaignStore` for what each call promises."""
 
     def devices(self) -> Iterator[DeviceRow]:
         """Return all enrolled devices."""
@@ -183,7 +176,7 @@ class Enrolments(Tables):
 
 @dataclass(slots=True)
 class SQLStore(Enrolments):
-    """See `base.Store` for what each call promises."""
+    """The rounds of the campaign; see `base.CampaignStore` for what each call promises."""
 
     _campaign: int = -1  # none is entered
     _number: int = 0  # of the next blob; only ever grows

@@ -14,6 +14,18 @@ N_DIRECTIONS = 9
 STAYING = 4
 """The direction of those who stay: a direction is 3 (row step + 1) + column step + 1."""
 Flows = npt.NDArray[np.uint32]
+MAX_TRAVELLERS = 10_000
+"""Travellers that may be asked for."""
+NOBODY = 64
+"""The number of halvings that says: none were asked for."""
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+_SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
+FRAME_VERSION = 1
+N_HEADER = 10
+"""Whole numbers in front, 32 bits each like all others but places."""
+_MAX_NUMBER = (1 << 32) - 1
+_FINEST = (1 << 16) - 1  # a place is told in so many steps across the box
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,15 +77,6 @@ def neighbour(cell: int, direction: int, side: int) -> int | None:
     return row * side + column if on_grid else None
 
 
-MOST = 10_000
-"""Travellers that may be asked for."""
-NOBODY = 64
-"""The number of halvings that says: none were asked for."""
-_GAMMA = np.uint64(0x9E3779B97F4A7C15)
-_FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-_SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
-
-
 def mix(ids: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
     """Return a number per id that looks random: the first word of SplitMix64 seeded with it.
 
@@ -106,13 +109,6 @@ def chosen(ids: npt.NDArray[np.int64], times: int) -> npt.NDArray[np.intp]:
     return np.flatnonzero(mix(ids) >> np.uint64(64 - times) == 0)
 
 
-VERSION = 1
-N_HEADER = 10
-"""Whole numbers in front, 32 bits each like all others but places."""
-_MOST = (1 << 32) - 1
-_FINEST = (1 << 16) - 1  # a place is told in so many steps across the box
-
-
 def encode_frame(
     summary: Summary, placed: Placed, flows: Flows | None, grid: Grid, *, most: int
 ) -> bytes:
@@ -125,8 +121,8 @@ def encode_frame(
     kept = kept[order]
     counted = (summary[name] for name in ("n_born", "n_ended", "n_reports"))
     header = [
-        *(VERSION, summary["t"], grid.side, ids.size),
-        *(min(int(n), _MOST) for n in counted),
+        *(FRAME_VERSION, summary["t"], grid.side, ids.size),
+        *(min(int(n), _MAX_NUMBER) for n in counted),
         *(flows is not None, names.size, times),
     ]
     parts = [

@@ -25,13 +25,14 @@ from retrasyn.service.viewing.source import ReleaseSource
 from retrasyn.space import Box
 
 Value = TypeVar("Value")
+_MIB = 1 << 20
 
 
 @dataclass(slots=True)
-class Recent(Generic[Value]):
+class LruCache(Generic[Value]):
     """Remembers values until there is no room; the one used longest ago goes first.
 
-    >>> texts = Recent[bytes](5, size=len)
+    >>> texts = LruCache[bytes](5, size=len)
     >>> [len(texts.get(n, lambda n=n: bytes(n))) for n in (2, 3, 2, 1)]
     [2, 3, 2, 1]
     >>> sorted(texts.keys())
@@ -76,9 +77,6 @@ class Recent(Generic[Value]):
                 self._used -= self.size(dropped)
 
 
-_MIB = 1 << 20
-
-
 @dataclass(frozen=True, slots=True)
 class CachedSource:
     """Frames and flows of a source, asked from several threads at once.
@@ -88,9 +86,11 @@ class CachedSource:
     """
 
     source: ReleaseSource
-    _placed: Recent[Placed] = field(default_factory=lambda: Recent(16 * _MIB, lambda p: p.n_bytes))
-    _flows: Recent[Flows] = field(default_factory=lambda: Recent(32 * _MIB, lambda f: f.nbytes))
-    _frames: Recent[bytes] = field(default_factory=lambda: Recent(32 * _MIB, len))
+    _placed: LruCache[Placed] = field(
+        default_factory=lambda: LruCache(16 * _MIB, lambda p: p.n_bytes)
+    )
+    _flows: LruCache[Flows] = field(default_factory=lambda: LruCache(32 * _MIB, lambda f: f.nbytes))
+    _frames: LruCache[bytes] = field(default_factory=lambda: LruCache(32 * _MIB, len))
 
     def frame(self, t: int, most: int) -> bytes | None:
         """Return the frame of a timestamp; None if it is not there."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from retrasyn.service.basemap.basemap import BaseMap
-from retrasyn.service.viewing.frames import MOST
+from retrasyn.service.viewing.frames import MAX_TRAVELLERS
 from retrasyn.service.viewing.source import ReleaseSource
 from retrasyn.service.viewing.view import CachedSource, box_counts, cell_history, density_errors
 from retrasyn.service.web.models import (
@@ -37,9 +37,44 @@ from retrasyn.space.grid import MAX_SIDE
 
 Travellers = Annotated[
     int | None,
-    Query(ge=0, le=MOST, description="Streams to show moving, about; what is set if not given."),
+    Query(
+        ge=0,
+        le=MAX_TRAVELLERS,
+        description="Streams to show moving, about; what is set if not given.",
+    ),
 ]
 FRAME = bytes_of("The frame; docs/api.md has its form.")
+GEOJSON = "application/geo+json"
+MAX_ZOOM = 31
+Zoom = Annotated[int, Path(ge=0, le=MAX_ZOOM, description="Zoom level.")]
+Place = Annotated[int, Path(ge=0, lt=1 << MAX_ZOOM, description="Column or row of the tile.")]
+Theme = Annotated[Literal["light", "dark"], Query(description="For which surroundings.")]
+_ROADS: dict[str, Any] = {
+    "description": "A FeatureCollection of lines in the coordinates of the data.",
+    "content": {GEOJSON: {"schema": {"type": "object", "required": ["type", "features"]}}},
+}
+_STYLE: dict[str, Any] = {
+    "description": "A MapLibre style.",
+    "content": {JSON: {"schema": {"type": "object", "required": ["version", "layers"]}}},
+}
+_NUMBER = r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?"
+Corners = Annotated[
+    str,
+    Query(
+        pattern=rf"^{_NUMBER}(,{_NUMBER}){{3}}$",
+        max_length=200,
+        description="x0,y0,x1,y1 in the coordinates of the data; x0 <= x1, y0 <= y1.",
+    ),
+]
+Cell = Annotated[int, Path(ge=0, lt=MAX_SIDE**2, description="A cell, row by row.")]
+Format = Annotated[Literal["json", "csv"], Query(description="How to write them.")]
+_COUNTS: dict[str, Any] = {
+    "description": "Points in the box at each timestamp; csv has t, time and n.",
+    "content": {
+        JSON: {"schema": {"$ref": "#/components/schemas/BoxCounts"}},
+        "text/csv": {"schema": {"type": "string"}},
+    },
+}
 
 
 def frame_routes(view: CachedSource, usual: int, turns: asyncio.Semaphore) -> APIRouter:
@@ -61,21 +96,6 @@ async def answer(view: CachedSource, t: int, most: int, turns: asyncio.Semaphore
     if body is None:
         raise Problem(404, "Nothing was released at this timestamp.")
     return Response(body, media_type=BINARY)
-
-
-GEOJSON = "application/geo+json"
-MAX_ZOOM = 31
-Zoom = Annotated[int, Path(ge=0, le=MAX_ZOOM, description="Zoom level.")]
-Place = Annotated[int, Path(ge=0, lt=1 << MAX_ZOOM, description="Column or row of the tile.")]
-Theme = Annotated[Literal["light", "dark"], Query(description="For which surroundings.")]
-_ROADS: dict[str, Any] = {
-    "description": "A FeatureCollection of lines in the coordinates of the data.",
-    "content": {GEOJSON: {"schema": {"type": "object", "required": ["type", "features"]}}},
-}
-_STYLE: dict[str, Any] = {
-    "description": "A MapLibre style.",
-    "content": {JSON: {"schema": {"type": "object", "required": ["version", "layers"]}}},
-}
 
 
 def base_map_routes(base_map: BaseMap, mode: Mode, *, unfolds: bool) -> APIRouter:
@@ -146,26 +166,6 @@ def _add_tiles(router: APIRouter, base_map: BaseMap) -> None:
         elif tiles.zipped:
             body = await asyncio.to_thread(tiles.unzip, body)
         return Response(body, media_type=media, headers=headers)
-
-
-_NUMBER = r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?"
-Corners = Annotated[
-    str,
-    Query(
-        pattern=rf"^{_NUMBER}(,{_NUMBER}){{3}}$",
-        max_length=200,
-        description="x0,y0,x1,y1 in the coordinates of the data; x0 <= x1, y0 <= y1.",
-    ),
-]
-Cell = Annotated[int, Path(ge=0, lt=MAX_SIDE**2, description="A cell, row by row.")]
-Format = Annotated[Literal["json", "csv"], Query(description="How to write them.")]
-_COUNTS: dict[str, Any] = {
-    "description": "Points in the box at each timestamp; csv has t, time and n.",
-    "content": {
-        JSON: {"schema": {"$ref": "#/components/schemas/BoxCounts"}},
-        "text/csv": {"schema": {"type": "string"}},
-    },
-}
 
 
 def query_routes(view: CachedSource, turns: asyncio.Semaphore) -> APIRouter:

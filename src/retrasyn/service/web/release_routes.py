@@ -39,6 +39,37 @@ _RECEIPT: dict[str, Any] = {
     "description": "The receipt; docs/privacy.md explains each field.",
     "content": {JSON: {"schema": {"type": "object", "required": ["format_version", "guarantee"]}}},
 }
+MAX_TIMESTAMPS = 1000
+_CHUNK = 1 << 18
+Format = Literal["parquet", "geojson", "csv"]
+MEDIA = {
+    "parquet": "application/vnd.apache.parquet",
+    "geojson": "application/geo+json",
+    "csv": "text/csv; charset=utf-8",
+}
+_POINTS: dict[str, Any] = {
+    "description": "The points: traj_id, t, x and y.",
+    "content": {
+        MEDIA["parquet"]: {"schema": {"type": "string", "format": "binary"}},
+        MEDIA["geojson"]: {"schema": {"type": "object", "required": ["type", "features"]}},
+        "text/csv": {"schema": {"type": "string"}},
+    },
+}
+PAUSE = 15.0  # seconds after which a silent feed says that it lives
+_FEED: dict[str, Any] = {
+    "description": "Events named release: id is the timestamp, data a summary in JSON.",
+    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+}
+Seen = Annotated[
+    str | None,
+    Header(
+        alias="Last-Event-ID",
+        pattern=r"^[0-9]{0,10}$",
+        description="The last timestamp seen: what came after it is sent first.",
+    ),
+]
+MAX_QUERIED = 1000
+USUAL_QUERIED = 200
 
 
 def release_routes(source: ReleaseSource) -> APIRouter:
@@ -78,29 +109,11 @@ def release_routes(source: ReleaseSource) -> APIRouter:
     return router
 
 
-MAX_TIMESTAMPS = 1000
-_CHUNK = 1 << 18
-Format = Literal["parquet", "geojson", "csv"]
-MEDIA = {
-    "parquet": "application/vnd.apache.parquet",
-    "geojson": "application/geo+json",
-    "csv": "text/csv; charset=utf-8",
-}
-_ANSWER: dict[str, Any] = {
-    "description": "The points: traj_id, t, x and y.",
-    "content": {
-        MEDIA["parquet"]: {"schema": {"type": "string", "format": "binary"}},
-        MEDIA["geojson"]: {"schema": {"type": "object", "required": ["type", "features"]}},
-        "text/csv": {"schema": {"type": "string"}},
-    },
-}
-
-
 def point_routes(source: ReleaseSource, turns: asyncio.Semaphore) -> APIRouter:
     """Return the route."""
     router = APIRouter(prefix="/v1", tags=["releases"])
 
-    @router.get("/points", response_class=StreamingResponse, responses=answers(_ANSWER, 404, 422))
+    @router.get("/points", response_class=StreamingResponse, responses=answers(_POINTS, 404, 422))
     async def points(
         first: First = None,
         last: Last = None,
@@ -155,26 +168,11 @@ async def _read(folder: tempfile.TemporaryDirectory[str], kind: str) -> AsyncIte
         folder.cleanup()
 
 
-PAUSE = 15.0  # seconds after which a silent feed says that it lives
-_STREAM: dict[str, Any] = {
-    "description": "Events named release: id is the timestamp, data a summary in JSON.",
-    "content": {"text/event-stream": {"schema": {"type": "string"}}},
-}
-Seen = Annotated[
-    str | None,
-    Header(
-        alias="Last-Event-ID",
-        pattern=r"^[0-9]{0,10}$",
-        description="The last timestamp seen: what came after it is sent first.",
-    ),
-]
-
-
 def feed_routes(news: Feed, most: int, counts: RequestCounts, stopping: asyncio.Event) -> APIRouter:
     """Return the route; all feeds end when `stopping` is set."""
     router = APIRouter(prefix="/v1", tags=["releases"])
 
-    @router.get("/feed", response_class=StreamingResponse, responses=answers(_STREAM, 422, 503))
+    @router.get("/feed", response_class=StreamingResponse, responses=answers(_FEED, 422, 503))
     async def feed(seen: Seen = None) -> StreamingResponse:
         """Send a summary of every release as soon as it is there."""
         if counts.n_feeds >= most or stopping.is_set():
@@ -229,12 +227,8 @@ def status_routes(status: Callable[[], dict[str, Any]]) -> APIRouter:
     return router
 
 
-MOST = 1000
-USUAL = 200
-
-
 def timestamps_in(source: ReleaseSource, first: int | None, last: int | None) -> list[int]:
     """Return what there is in a range: the latest ones, and fewer if no beginning is given."""
     if first is not None and last is not None and first > last:
         raise Problem(422, "A range begins before it ends; exchange from and to.")
-    return source.within(first, last)[-(USUAL if first is None else MOST) :]
+    return source.within(first, last)[-(USUAL_QUERIED if first is None else MAX_QUERIED) :]

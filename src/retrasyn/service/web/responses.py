@@ -26,14 +26,6 @@ _POLICY = (
     "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "object-src 'none'"
 )
-
-
-def policy_with(origins: Sequence[str]) -> str:
-    """Return the policy of a page with a base map: pictures it makes itself, and these servers."""
-    others = "".join(f" {origin}" for origin in origins)
-    return f"{_POLICY}; img-src 'self' data: blob:{others}; connect-src 'self'{others}"
-
-
 SECURITY: Headers = (
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
@@ -43,6 +35,30 @@ SECURITY: Headers = (
 )
 """What every answer says, the page included: nothing from elsewhere, nothing inline, no frame."""
 _LINES = {kind: [("content-type", kind), *SECURITY] for kind in (BINARY, JSON)}
+PROBLEM_JSON = "application/problem+json"
+SENTENCES = {
+    400: "The request cannot be read; see /openapi.json for what each address takes.",
+    401: "The token, tag or device is not one this curator knows, or is no longer valid.",
+    404: "There is nothing at this address; see /openapi.json for what there is.",
+    405: "This address does not take this method; see /openapi.json for those it takes.",
+    408: "The body came too slowly; send it within the deadline.",
+    413: "The body is larger than this curator takes; send less at once.",
+    422: "The request does not have the form that /openapi.json asks for.",
+    429: "Requests come too fast from this address; wait as long as Retry-After says.",
+    500: "Something went wrong here; nothing of the request was kept. The operator's log has more.",
+    503: "The curator cannot take this now; wait as long as Retry-After says.",
+}
+_SMALLEST = 512  # bytes below which zipping gains nothing
+_PACKED = ("image/png", "image/jpeg", "image/webp", "font/woff2")  # zipped inside
+UNCHANGED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "What the reader has already (If-None-Match) is still right."}
+}
+
+
+def policy_with(origins: Sequence[str]) -> str:
+    """Return the policy of a page with a base map: pictures it makes itself, and these servers."""
+    others = "".join(f" {origin}" for origin in origins)
+    return f"{_POLICY}; img-src 'self' data: blob:{others}; connect-src 'self'{others}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +76,6 @@ class Reply:
         if self.headers:
             lines = [*lines, *self.headers]
         protocol.response_bytes(self.status, lines, self.body)
-
-
-CONTENT_TYPE = "application/problem+json"
-SENTENCES = {
-    400: "The request cannot be read; see /openapi.json for what each address takes.",
-    401: "The token, tag or device is not one this curator knows, or is no longer valid.",
-    404: "There is nothing at this address; see /openapi.json for what there is.",
-    405: "This address does not take this method; see /openapi.json for those it takes.",
-    408: "The body came too slowly; send it within the deadline.",
-    413: "The body is larger than this curator takes; send less at once.",
-    422: "The request does not have the form that /openapi.json asks for.",
-    429: "Requests come too fast from this address; wait as long as Retry-After says.",
-    500: "Something went wrong here; nothing of the request was kept. The operator's log has more.",
-    503: "The curator cannot take this now; wait as long as Retry-After says.",
-}
 
 
 class Problem(Exception):  # noqa: N818 - it becomes an answer
@@ -96,7 +97,7 @@ class Problem(Exception):  # noqa: N818 - it becomes an answer
 
     def reply(self) -> Reply:
         """Return the refusal as an answer."""
-        return Reply(self.status, body_of(self.status, self.detail), CONTENT_TYPE, self.headers)
+        return Reply(self.status, body_of(self.status, self.detail), PROBLEM_JSON, self.headers)
 
 
 def body_of(status: int, detail: str | None = None) -> bytes:
@@ -110,13 +111,6 @@ def body_of(status: int, detail: str | None = None) -> bytes:
     return json.dumps(
         {"type": "about:blank", "title": title, "status": status, "detail": said}
     ).encode()
-
-
-_SMALLEST = 512  # bytes below which zipping gains nothing
-_PACKED = ("image/png", "image/jpeg", "image/webp", "font/woff2")  # zipped inside
-UNCHANGED: dict[int | str, dict[str, Any]] = {
-    304: {"description": "What the reader has already (If-None-Match) is still right."}
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ _HEADER_ROOM = 16_384  # bytes of headers, all together
 _LETTING_GO = 0.25  # seconds: granian's threads drop what they hold of Python after they said they
 # had ended; a process that is gone by then aborts with a message of theirs
 _FILES = 2 * MAX_CONNECTIONS
+Message = MutableMapping[str, Any]
 
 
 class WebServer:
@@ -156,9 +157,6 @@ def raise_file_limit() -> None:
     wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-Message = MutableMapping[str, Any]
 
 
 def scope_of(scope: Scope) -> dict[str, Any]:
