@@ -32,7 +32,7 @@ def oracle_named(name: str, epsilon: int, n_answers: int) -> Oracle:
 
 @dataclass(slots=True)
 class Sum:
-    """What was added up on one question at one timestamp."""
+    """The sum of the reports on one question at one timestamp."""
 
     counts: npt.NDArray[np.int64]
     n: int = 0
@@ -72,7 +72,7 @@ class Sums:
         return added.n
 
     def sum_of(self, t: int, code: int, n_answers: int) -> npt.NDArray[np.int64]:
-        """Return what was added up: the counts, then the number of reports."""
+        """Return the counts, then the number of reports."""
         found = self.sums.get((t, code), Sum(np.zeros(n_answers, np.int64)))
         return np.append(found.counts, found.n)
 
@@ -89,7 +89,7 @@ class Sums:
         return arrays
 
     def load_arrays(self, arrays: Arrays) -> None:
-        """Take sums over from plain arrays."""
+        """Load all sums from plain arrays."""
         self.sums = {}
         for name, array in arrays.items():
             t, code, what = name.split("/")
@@ -129,7 +129,7 @@ class Engines:
 
     @classmethod
     def open(cls, settings: ServerSettings) -> Engines:
-        """Join the cluster that the settings name, if they do."""
+        """Connect to the cluster that the settings name, if they name one."""
         if settings.engine == "local":
             return cls()
         from retrasyn.engines.ray import RayEngine  # noqa: PLC0415 - an extra
@@ -142,7 +142,7 @@ class Engines:
         return cls(streams, Workers.open(sums, Sums.open))
 
     def close(self) -> None:
-        """Drop all workers."""
+        """Close both engines."""
         if self.streams is not None:
             self.streams.close()
         if self.sums is not None:

@@ -30,7 +30,7 @@ class Calendar:
     _latest: dict[int, RoundRow] = field(default_factory=dict)
 
     def add(self, row: RoundRow, *, waits: bool) -> None:
-        """Take in a round that was opened, now or before a restart; they come in order."""
+        """Add a round that was opened, now or before a restart; rounds come in order."""
         self.newest = row.t
         self._latest[row.t] = row
         while len(self._latest) > _REMEMBERED:
@@ -49,19 +49,19 @@ class Calendar:
         return self._latest[self.newest]
 
     def next_opening(self, now: float) -> int:
-        """Return the instant at which the next round opens."""
+        """Return the time at which the next round opens."""
         t = max(self.campaign.round_at(now) + 1, 0)
         return self.campaign.opening_of(t if self.newest is None else max(t, self.newest + 1))
 
     def head(self) -> bytes:
-        """Return the hash that the next round names as its previous."""
+        """Return the hash of the newest round, which the next one names as its previous."""
         if self.newest is None:
             return round_hash(self.campaign.text)
         return round_hash(unseal(self._latest[self.newest].envelope)[0])
 
 
 def check_silence(t: int, last: int | None) -> None:
-    """Refuse to go on so long after the last round that it would take for ever."""
+    """Refuse to step over more rounds than could be worked through."""
     if last is not None and t - last > MAX_SILENCE:
         raise SettingError(
             f"the clock shows round {t:,}, and the last one was {last:,}: more than "
@@ -78,7 +78,7 @@ class ServiceClock(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     async def sleep_until(self, instant: float) -> None:
-        """Return when the clock shows an instant, or a little earlier."""
+        """Return at a given time, or a little earlier."""
         ...  # pragma: no cover - a protocol has no body
 
 
@@ -90,5 +90,5 @@ class SystemClock:
         return time.time()
 
     async def sleep_until(self, instant: float) -> None:
-        """Wait, but never so long that a clock which was set goes unnoticed."""
+        """Wait, but briefly enough to notice that the clock was set."""
         await asyncio.sleep(min(max(instant - self.now(), 0.001), LONGEST_NAP))

@@ -1,4 +1,4 @@
-"""One campaign: what its manifest promises, and the curator that keeps to it.
+"""One campaign: its manifest, its signing key, and the curator that keeps to them.
 
 The settings behind the manifest are kept in the folder. The same settings mean the same manifest
 at every start; others mean a new one, which devices refuse until their owners have agreed.
@@ -27,7 +27,7 @@ from retrasyn.wire import encode_manifest, encode_round, manifest_id
 
 Sampling = Literal["phase", "self", "curator"]
 _FREE = {"close_after", "grace", "epoch"}
-"""Settings that do not bind: rounds state the first two anew, and an epoch is kept."""
+"""Settings that may change within a campaign: rounds state the first two, the epoch is kept."""
 _log = logging.getLogger(__name__)
 
 
@@ -75,7 +75,7 @@ def grid_of(settings: CampaignSettings) -> Grid:
 
 
 def manifest_of(settings: CampaignSettings, plan: Plan, *, key: bytes, epoch: int) -> Manifest:
-    """Write the promise down."""
+    """Return the manifest that devices agree to."""
     method, gap = plan.method, plan.reading.gap(settings.window)
     states = StateSpace(grid_of(settings), endpoints=method.endpoints)
     epsilon = micro_nats(settings.epsilon)
@@ -122,7 +122,7 @@ def _text(value: str | float | bool) -> str:  # noqa: FBT001 - a switch of a met
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
-    """A manifest, its signature, and what is behind it."""
+    """A signed manifest, with the method, grid, seed and key behind it."""
 
     settings: CampaignSettings  # with the epoch as a number
     manifest: Manifest
@@ -136,7 +136,7 @@ class Campaign:
 
     @classmethod
     def open(cls, settings: Settings, secrets: Secrets, now: float) -> Campaign:
-        """Go on with the campaign in the folder if its settings are still the same, or begin."""
+        """Continue the campaign in the folder if its settings are the same, or begin a new one."""
         wanted = settings.campaign
         kept = _read(secrets)
         same = kept is not None and _binding(kept) == _binding(wanted)
@@ -153,7 +153,7 @@ class Campaign:
         return campaign
 
     def keep(self, secrets: Secrets) -> None:
-        """Write down what the next start has to go on with."""
+        """Write the settings that the next start continues with."""
         text = self.settings.model_dump_json(indent=2)
         write_durably(_place(secrets), text.encode() + b"\n", private=True)
 
@@ -185,7 +185,7 @@ class Campaign:
         return None if settings is None else Campaign.of(settings, secrets)
 
     def sign(self, kind: str, text: bytes) -> bytes:
-        """Return a text in its signed envelope."""
+        """Return a text in a signed envelope."""
         return self.signer.sign(kind, text)
 
     def make_curator(self, engine: Engine | None = None) -> Curator:
@@ -199,15 +199,15 @@ class Campaign:
         )
 
     def round_at(self, now: float) -> int:
-        """Return the timestamp that an instant belongs to; negative before the first."""
+        """Return the timestamp of the round at a time; negative before the first."""
         return int((now - self.manifest.epoch) // self.manifest.period)
 
     def opening_of(self, t: int) -> int:
-        """Return the instant at which round t opens."""
+        """Return the time at which round t opens."""
         return self.manifest.epoch + t * self.manifest.period
 
     def closing_of(self, t: int) -> int:
-        """Return the instant at which round t closes."""
+        """Return the time at which round t closes."""
         return self.opening_of(t) + self.settings.seconds_open
 
     def write_round(self, t: int, *, epsilon: int, portion: int, previous: bytes) -> bytes:

@@ -93,7 +93,7 @@ class CampaignState:
         return release
 
     def receipt(self, release: Release) -> Receipt:
-        """State what the campaign cost so far, for the file of one release."""
+        """Return the receipt of one release: what the campaign cost so far."""
         state, manifest = self.recorded.curator.state, self.campaign.manifest
         first = release.t - max(manifest.gap, manifest.window + 1)
         rounds = [row for row in state.rounds if row[0] > first]
@@ -120,7 +120,7 @@ class CampaignState:
         last = -1 if self.last is None else self.last
         totals = [self.n_points_in, self.n_points_out, self.size, last, self.n_enrolled]
         return {
-            **self.recorded.curator.state.to_arrays(),
+            **self.curator.state.to_arrays(),
             **pack_replay("declared", self.recorded.declared),
             **pack_replay("personal", self.recorded.personal),
             **self.presence.to_arrays(),
@@ -128,8 +128,8 @@ class CampaignState:
         }
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take everything over from plain arrays."""
-        self.recorded.curator.state.load_arrays(arrays)
+        """Load everything from plain arrays."""
+        self.curator.state.load_arrays(arrays)
         unpack_replay("declared", self.recorded.declared, arrays)
         unpack_replay("personal", self.recorded.personal, arrays)
         self.presence.load_arrays(arrays)
@@ -141,7 +141,7 @@ class CampaignState:
 
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """A folder with the latest states of one campaign."""
+    """The folder with the latest saved states of one campaign."""
 
     folder: Path
 
@@ -155,7 +155,7 @@ class Snapshots:
         return cls(folder)
 
     def save(self, state: CampaignState) -> None:
-        """Write the state down; the two newest snapshots are kept."""
+        """Save the state; the two newest snapshots are kept."""
         if state.t is None:
             return
         arrays = state.to_arrays() | {"made_by": _maker(state.campaign)}
@@ -190,5 +190,5 @@ class Snapshots:
 
 
 def _maker(campaign: Campaign) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """Return what a snapshot has to agree with: campaign and version."""
+    """Return the campaign id and version that a snapshot must have been made with."""
     return np.frombuffer(campaign.id + __version__.encode(), np.uint8)

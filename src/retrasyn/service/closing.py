@@ -182,7 +182,7 @@ class Closing:
             self.runtime.counters.rounds_recovered += 1
 
     async def _release(self) -> None:
-        """Write what is to be released, and tell those who wait for it."""
+        """Write pending releases, and tell the readers of the feed."""
         if self._unwritten:
             newest = self._unwritten[-1][0].t
             await asyncio.to_thread(self._write_all)
@@ -227,7 +227,7 @@ def fold(
 def _rested(
     row: RoundRow, accepted: AcceptedReports, manifest: Manifest, ledger: Ledger
 ) -> tuple[Reports, int]:
-    """Return the reports of those who may report by the curator's own ledger."""
+    """Return the reports that the curator's own ledger allows."""
     reports: Reports = {}
     n_dropped = 0
     for code, (bits, keys) in sorted(accepted.answers.items()):
@@ -242,7 +242,7 @@ def _rested(
 def _add_up(
     reports: Reports, manifest: Manifest, row: RoundRow, workers: Workers[Sums] | None
 ) -> dict[Question, Answers]:
-    """Add the reports on each question up."""
+    """Add up the reports on each question."""
     answers: dict[Question, Answers] = {}
     for question, (bits, keys) in reports.items():
         name = BINARY if question.binary else manifest.oracle
@@ -265,7 +265,7 @@ def _look_for_poison(
     epsilon: int,
     expected: npt.NDArray[np.float64] | None,
 ) -> tuple[str, ...]:
-    """Name the tests that honest reports would hardly have failed; unary reports only."""
+    """Return the names of the poisoning tests that raised an alarm; unary reports only."""
     found: list[str] = []
     for question, (bits, _) in reports.items():
         if question.binary or manifest.oracle != "oue":

@@ -34,7 +34,7 @@ _NOT_HERE = -1
 
 @dataclass(frozen=True, slots=True)
 class NewDevice:
-    """What a device is told once: who it is, and the key of its tags."""
+    """The id and the secret key of a new device, which it is told once."""
 
     device: bytes = field(repr=False)  # id, 16 bytes
     key: bytes = field(repr=False)  # 32 bytes
@@ -161,7 +161,7 @@ class Presence:
     entered: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     def flags(self, t: int, heard: RoundHeartbeats) -> Flags:
-        """Return who starts and how long those who stop were there.
+        """Return how many start, and how long those who stop were there.
 
         A device whose first heartbeats were lost counts as there from the first that was heard;
         one that was never heard before it stopped was there for one timestamp at least.
@@ -174,14 +174,14 @@ class Presence:
         return Flags(n_entering=n_entering, ages_of_quitters=ages)
 
     def changes(self, heard: RoundHeartbeats) -> RoundHeartbeats:
-        """Return the heartbeats that change who is known to be here: all there is to remember."""
+        """Return only the heartbeats that change who is known to be here."""
         self._make_room(heard.keys)
         unknown = self.entered[heard.keys] == _NOT_HERE
         told = unknown | (heard.kinds == ENTERING) | (heard.kinds == QUITTING)
         return RoundHeartbeats(heard.keys[told], heard.kinds[told])
 
     def follow(self, t: int, heard: RoundHeartbeats) -> None:
-        """Remember what a round, or its changes alone, told."""
+        """Update from the heartbeats of a round, or from its changes alone."""
         self._make_room(heard.keys)
         begins = (heard.kinds == ENTERING) | (self.entered[heard.keys] == _NOT_HERE)
         self.entered[heard.keys[begins]] = t
@@ -195,5 +195,5 @@ class Presence:
         return {"presence_entered": self.entered}
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take everything over from plain arrays."""
+        """Load everything from plain arrays."""
         self.entered = arrays["presence_entered"].copy()

@@ -43,7 +43,7 @@ class Releases(ReleaseSource):
 
     @classmethod
     def open(cls, folder: Path, campaign: Campaign) -> Releases:
-        """Make the folder if need be, and see what is in it."""
+        """Make the folder if need be, and list the releases in it."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -51,11 +51,11 @@ class Releases(ReleaseSource):
         return cls(folder, campaign, sorted(int(path.stem) for path in folder.glob("*.parquet")))
 
     def path(self, t: int) -> Path:
-        """Return where release t is, or would be."""
+        """Return the path of release t, whether it exists or not."""
         return self.folder / f"{t:010d}.parquet"
 
     def write(self, release: Release, receipt: Receipt) -> None:
-        """Write a release, durable when this returns; what is whole already stays as it is.
+        """Write a release, durable when this returns; one that exists is not changed.
 
         The Parquet file comes last: where it is, the others are, too.
         """
@@ -82,7 +82,7 @@ class Releases(ReleaseSource):
         return self.campaign.grid
 
     def summary(self, t: int) -> Summary | None:
-        """Return what release t holds, with points per cell; None if it is not there."""
+        """Return the summary of release t, with points per cell; None if it does not exist."""
         if not self.has(t):
             return None
         found = self._recent.get(t)
@@ -97,12 +97,12 @@ class Releases(ReleaseSource):
         return found
 
     def points_at(self, t: int) -> TimestampPoints | None:
-        """Return the points of release t; None if it is not there."""
+        """Return the points of release t; None if it does not exist."""
         columns = self._columns(t, "traj_id", "x", "y")
         return None if columns is None else TimestampPoints(*columns)
 
     def places_at(self, t: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
-        """Return x and y of release t; None if it is not there."""
+        """Return x and y of release t; None if it does not exist."""
         columns = self._columns(t, "x", "y")
         return None if columns is None else (columns[0], columns[1])
 
@@ -134,7 +134,7 @@ class Releases(ReleaseSource):
         )
 
     def receipt(self, t: int | None = None) -> str | None:
-        """Return the receipt of release t, or of the newest; None if it is not there."""
+        """Return the receipt of release t, or of the newest; None if it does not exist."""
         t = self.newest if t is None else t
         if t is None or not self.has(t):
             return None
@@ -157,7 +157,7 @@ class Releases(ReleaseSource):
         return self.folder / f"{t:010d}.summary.json"
 
     def _summary_of(self, release: Release) -> Summary:
-        """Return what a release holds in plain values."""
+        """Return the summary of a release."""
         n_cells = self.campaign.grid.n_cells
         return {
             "t": release.t,

@@ -45,7 +45,7 @@ class Scheduler:
         self.opening, self.closing = Opening(self.runtime), Closing(self.runtime)
 
     def start(self) -> None:
-        """Do what is due when it is due, until `stop`."""
+        """Open and close rounds when they are due, until `stop`."""
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""What an operator may set: a table each for the campaign, the server, its limits and the map.
+"""The settings of a service: a table each for the campaign, the server, its limits and the map.
 
 Everything has a default, so that a campaign can be started with no file at all. Values come from
 a TOML file, and single ones from the command line.
@@ -41,7 +41,7 @@ class SettingsTable(BaseModel):
 
 
 def origin_of(address: str) -> str | None:
-    """Return the part of an address that says whom it asks; None if it is no web address.
+    """Return the origin of a URL; None if it is no web address.
 
     >>> origin_of("https://tiles.example.org/v1/{z}"), origin_of("style.json")
     ('https://tiles.example.org', None)
@@ -308,7 +308,7 @@ def _place(name: str) -> tuple[str, str]:
 
 
 def _unknown(name: str) -> str:
-    """Say that there is no such setting, and which one may have been meant."""
+    """Return the message for an unknown setting, with the nearest known name."""
     known = [field for fields in _SECTIONS.values() for field in fields.model_fields]
     close = difflib.get_close_matches(name.rpartition(".")[2], known, n=1)
     hint = f"did you mean {close[0]}?" if close else "see: retrasyn serve --print-config"
@@ -326,7 +326,7 @@ def _value(section: str, field: str, text: str) -> Any:
 
 
 def _explain(error: ValidationError) -> str:
-    """Say in one line what is wrong first."""
+    """Return the first problem in one line."""
     first = error.errors(include_url=False)[0]
     name = ".".join(str(part) for part in first["loc"][:2])
     if first["type"] == "extra_forbidden":
@@ -338,7 +338,7 @@ def _explain(error: ValidationError) -> str:
 
 
 def config_text() -> str:
-    """Return a configuration that says what holds without one."""
+    """Return the TOML of all default settings."""
     parts = []
     for section, table in Settings.model_fields.items():
         lines = [f"# {table.description}", f"[{section}]"]

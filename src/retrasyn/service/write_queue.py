@@ -1,4 +1,4 @@
-"""From frames to acknowledgements: judged, written once for many, then answered."""
+"""Judges frames, writes those accepted in groups, and answers once they are durable."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class WriteQueue:
-    """One queue, one writer thread. Use from one event loop."""
+    """A queue of frames and one writer thread. Used from one event loop."""
 
     def __init__(
         self,
@@ -56,11 +56,11 @@ class WriteQueue:
 
     @property
     def n_waiting(self) -> int:
-        """Frames that were taken in and not answered yet."""
+        """Frames that are queued and not answered yet."""
         return self._judging.n_frames
 
     async def submit(self, frames: Sequence[bytes]) -> list[str]:
-        """Return the status of each frame, durable; `Busy` if they cannot be taken now."""
+        """Return the status of each frame, durable; `Busy` if they cannot be queued now."""
         return (await self._take(len(frames), frames=frames)).statuses
 
     async def submit_body(self, body: bytes) -> bytes:
@@ -69,12 +69,12 @@ class WriteQueue:
         return (await self._take(n, body=body)).codes.tobytes()
 
     async def run(self, call: Callable[..., Result], *args: object, **options: object) -> Result:
-        """Run a store call on the writer thread, after everything handed to it before."""
+        """Run a store call on the writer thread, after all calls before it."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, functools.partial(call, *args, **options))
 
     async def settle(self) -> None:
-        """Wait until all that came before is durable or refused, and the store works."""
+        """Wait until all frames queued so far are durable or refused, and the store works."""
         before = set(self._judging.unanswered)
         while self._mending is not None or before & self._judging.unanswered:
             watcher: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -82,7 +82,7 @@ class WriteQueue:
             await watcher
 
     async def close(self) -> None:
-        """Finish what was taken in, and stop the writer thread; the store stays open."""
+        """Finish what is queued, and stop the writer thread; the store stays open."""
         self._closed = True
         if self._mending is not None:
             self._mending.cancel()
@@ -132,7 +132,7 @@ class WriteQueue:
         self._wake()
 
     def _write(self) -> None:
-        """Hand what was judged to the writer thread."""
+        """Pass judged frames to the writer thread."""
         self._writing, blobs = self._judging.take_judged()
         if not blobs:
             self._written(None)
@@ -144,7 +144,7 @@ class WriteQueue:
         done.add_done_callback(lambda future: self._written(future.exception()))
 
     def _written(self, fault: BaseException | None) -> None:
-        """Answer those whose frames are durable now."""
+        """Answer submissions whose frames are durable now."""
         group, self._writing = self._writing, []
         if fault is not None:
             self._judging.judged = group + self._judging.judged
@@ -162,14 +162,14 @@ class WriteQueue:
         self._refuse()
 
     def _refuse(self) -> None:
-        """Answer busy to everybody in hand: what is durable of theirs is unknown."""
+        """Answer busy to all submissions: which of their frames are durable is unknown."""
         for submission in self._judging.take_everything():
             fault = Busy("reports cannot be written at the moment", retry_after=RETRY_AFTER)
             self._judging.answer(submission, fault)
         self._wake()
 
     async def _mend(self) -> None:
-        """Try until a write works, then read back what is durable."""
+        """Retry until a write works, then read back what is durable."""
         pause = FIRST_PAUSE
         while True:
             try:
@@ -189,7 +189,7 @@ class WriteQueue:
         self._pump()
 
     def _wake(self) -> None:
-        """Let those who wait for quiet look again."""
+        """Wake the callers of `settle`."""
         watchers, self._watchers = self._watchers, []
         for watcher in watchers:
             if not watcher.done():
@@ -198,7 +198,7 @@ class WriteQueue:
 
 @dataclass(slots=True, eq=False)
 class Submission:
-    """Frames that came together, and who waits for their statuses."""
+    """Frames that came in one request, and the future of their statuses."""
 
     answer: asyncio.Future[Verdicts]
     n: int  # frames, or a guess
@@ -209,7 +209,7 @@ class Submission:
 
 @dataclass(slots=True)
 class JudgingQueue:
-    """Judges what came in: batches one by one, single frames together."""
+    """Submissions that wait to be judged or written: batches one by one, single frames together."""
 
     admission: Admission
     clock: Callable[[], float]
@@ -220,13 +220,13 @@ class JudgingQueue:
     judged: list[Submission] = field(default_factory=list, repr=False)
 
     def add(self, submission: Submission) -> None:
-        """Take something in."""
+        """Queue a submission."""
         (self.singles if submission.body is None else self.batches).append(submission)
         self.unanswered.add(submission)
         self.n_frames += submission.n
 
     def judge_a_batch(self) -> None:
-        """Judge one batch; others have the loop before the next."""
+        """Judge one batch; the event loop runs before the next."""
         if not self.batches:
             return
         submission = self.batches.popleft()
@@ -238,7 +238,7 @@ class JudgingQueue:
             self.answer(submission, fault)
 
     def judge_singles(self) -> None:
-        """Judge together what came one by one while the last group was being written."""
+        """Judge together the single frames that came while the last group was written."""
         if not self.singles:
             return
         singles, self.singles = self.singles, []
@@ -251,7 +251,7 @@ class JudgingQueue:
             place += one.n
 
     def take_judged(self) -> tuple[list[Submission], Blobs]:
-        """Hand over what was judged, and one blob for each round."""
+        """Remove and return judged submissions, with one blob for each round."""
         group, self.judged = self.judged, []
         by_round: dict[int, list[bytes]] = {}
         for submission in group:
@@ -260,14 +260,14 @@ class JudgingQueue:
         return group, [(t, b"".join(parts)) for t, parts in by_round.items()]
 
     def take_everything(self) -> list[Submission]:
-        """Hand over all that is not being written."""
+        """Remove and return all submissions that are not being written."""
         group = [*self.judged, *self.batches, *self.singles]
         self.judged, self.singles = [], []
         self.batches.clear()
         return group
 
     def answer(self, submission: Submission, found: Verdicts | RetraSynError | None) -> None:
-        """Tell whoever waits what became of their frames."""
+        """Complete the future of a submission."""
         self.unanswered.discard(submission)
         self.n_frames -= submission.n
         if submission.answer.done():

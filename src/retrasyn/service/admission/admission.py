@@ -1,4 +1,4 @@
-"""Judges frames before they are written: who sent them, for which round, and whether it is theirs.
+"""Judges frames before they are written: sender, round, and whether a report is due.
 
 Length and header come before any cryptography. Whole batches are judged at once, in columns. Not
 for two threads: the service calls it from its event loop only.
@@ -29,7 +29,7 @@ _LENGTH_BYTES = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts:
-    """What becomes of each frame once what is to be written is durable."""
+    """The status of each frame, valid once the blobs are durable."""
 
     codes: Codes  # [n_frames], numbers of `wire.frames.STATUSES`
     blobs: Sequence[tuple[int, bytes]] = field(repr=False)  # (t, what to append)
@@ -41,7 +41,7 @@ class Verdicts:
 
 
 class Admission:
-    """Knows the devices and the rounds that are open or not yet folded."""
+    """Judges frames by the devices and the rounds that are open or not yet folded."""
 
     def __init__(self, manifest: Manifest, id: bytes) -> None:  # noqa: A002 - the wire's name
         self.manifest = manifest
@@ -58,11 +58,11 @@ class Admission:
 
     @property
     def n_devices(self) -> int:
-        """How many devices are let in."""
+        """How many devices may report."""
         return len(self._tag_keys)
 
     def add_device(self, key: int, device: bytes, secret: bytes) -> None:
-        """Let a device in."""
+        """Accept frames of a device from now on."""
         self._tag_keys.add(key, device, secret)
 
     def remove_device(self, device: bytes) -> None:
@@ -74,11 +74,11 @@ class Admission:
         return self._tag_keys.key_of(device)
 
     def open_round(self, row: RoundRow) -> None:
-        """Take reports for a round from its opening to its end."""
+        """Accept reports for a round from its opening to its end."""
         self._open_rounds.open(row)
 
     def close_round(self, t: int) -> None:
-        """Take nothing more for a round, whatever the clock says."""
+        """Accept nothing more for a round, whatever the clock says."""
         self._open_rounds.rounds[t].closed = True
 
     def forget_round(self, t: int) -> None:
@@ -90,7 +90,7 @@ class Admission:
         return sorted(self._open_rounds.rounds)
 
     def restore(self, t: int, blobs: Iterable[bytes]) -> None:
-        """Set a round back to exactly what the store holds of it."""
+        """Reset a round to exactly what the store holds of it."""
         self._open_rounds.restore(t, blobs)
 
     def restore_marks(self, t: int, marks: bytes) -> None:
@@ -180,7 +180,7 @@ class Admission:
         rows: npt.NDArray[np.uint8],
         written: list[tuple[int, bytes]],
     ) -> Codes:
-        """Judge the first frame of each device, then all others: of those none is new."""
+        """Judge the first frame of each device, then all others, none of which is new."""
         firsts = np.unique(keys, return_index=True)[1]
         if firsts.size == len(keys):
             return self._admit_distinct(header, round_, keys, rows, written)
@@ -201,7 +201,7 @@ class Admission:
         rows: npt.NDArray[np.uint8],
         written: list[tuple[int, bytes]],
     ) -> Codes:
-        """Take what is new and not too soon."""
+        """Accept frames that are new and not too soon."""
         codes = np.full(len(keys), _CODE["accepted"], np.uint8)
         tags = rows[:, -TAG_BYTES:]
         heard = round_.marks_for(header.code).lookbacks_of(keys) > 0

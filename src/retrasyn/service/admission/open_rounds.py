@@ -1,4 +1,4 @@
-"""Rounds that take reports, or have taken some that are not folded yet."""
+"""Rounds that accept reports, or have accepted some that are not folded yet."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Marks:
     def same(
         self, keys: npt.NDArray[np.int64], tags: npt.NDArray[np.uint8]
     ) -> npt.NDArray[np.bool_]:
-        """Tell which tags are those that came first."""
+        """Return which tags equal those that came first."""
         found: npt.NDArray[np.bool_] = (self.tags[keys] == _words(tags)).all(axis=1)
         return found
 
@@ -66,7 +66,7 @@ class AcceptedReports:
 
 @dataclass(slots=True)
 class OpenRound:
-    """Grows with every frame that is accepted."""
+    """A round that is not folded yet, with every frame that it accepted."""
 
     row: RoundRow
     closed: bool = False
@@ -86,22 +86,22 @@ class OpenRound:
         return np.concatenate(keys) if keys else _NOBODY
 
     def marks_for(self, code: int) -> Marks:
-        """Return the marks that a frame with this code must be new to."""
+        """Return the marks of reports or of heartbeats, by the code of a frame."""
         return self.heartbeats if code >= FIRST_KIND else self.reports
 
     def not_asked(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Tell who was not to report in this round."""
+        """Return which devices were not to report in this round."""
         if self.asked is not None:
             return ~np.isin(keys, self.asked)
         return np.full(len(keys), self.row.portion == 0)
 
     def add(self, chunk: Chunk, lookback: int) -> None:
-        """Take frames of devices that were not heard before."""
+        """Add frames of devices that were not heard before."""
         self.marks_for(chunk.code).add(chunk.keys, chunk.tags, lookback)
         self.chunks.setdefault(chunk.code, []).append(chunk)
 
     def add_again(self, chunk: Chunk, lookback: int) -> None:
-        """Take from a chunk that was read back what is not here yet: the first is kept."""
+        """Add those frames of a stored chunk whose devices were not heard yet."""
         fresh = self.marks_for(chunk.code).lookbacks_of(chunk.keys) == 0
         fresh[np.setdiff1d(np.arange(len(fresh)), np.unique(chunk.keys, return_index=True)[1])] = (
             False
@@ -161,7 +161,7 @@ class OpenRounds:
     )
 
     def open(self, row: RoundRow) -> None:
-        """Take reports for a round."""
+        """Accept reports for a round."""
         self.rounds.setdefault(row.t, OpenRound(row))
         self.newest = max(self.newest, row.t)
 
@@ -170,7 +170,7 @@ class OpenRounds:
         self._remember(t, self.rounds.pop(t).reporters)
 
     def restore(self, t: int, blobs: Iterable[bytes]) -> None:
-        """Set a round back to exactly what the store holds of it."""
+        """Reset a round to exactly what the store holds of it."""
         round_ = self.rounds[t]
         round_.clear()
         for blob in blobs:
@@ -185,7 +185,7 @@ class OpenRounds:
         self._remember(t, keys_of_marks(marks))
 
     def find(self, header: Header, now: float) -> OpenRound | str:
-        """Return the round that frames are for, or the status of them all."""
+        """Return the open round of frames with this header, or the status of them all."""
         manifest, round_ = self.manifest, self.rounds.get(header.t)
         opens = manifest.epoch + header.t * manifest.period
         if round_ is None:
@@ -203,7 +203,7 @@ class OpenRounds:
     def too_soon(
         self, header: Header, round_: OpenRound, keys: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.bool_]:
-        """Tell whose budget is not free at t, or who was not asked.
+        """Return which devices have no free budget at t, or were not asked.
 
         Where epsilon is divided, what the rounds ask within a window is within epsilon already.
         """

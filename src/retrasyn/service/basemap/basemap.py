@@ -30,7 +30,7 @@ STYLE = "/v1/map/style.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseMap:
-    """What lies under the data; without any of it there is the grid alone."""
+    """What is drawn under the data; without any of it, the grid alone."""
 
     coordinates: Coordinates
     style: str | None  # its address, here or elsewhere
@@ -43,7 +43,7 @@ class BaseMap:
 
     @classmethod
     def open(cls, settings: MapSettings, box: Box) -> BaseMap:
-        """Read all files that settings name, or say what is wrong with them."""
+        """Read all files that the settings name; an error says what is wrong with one."""
         tiles = None if settings.tiles is None else _open_tiles(settings.tiles)
         styles = _styles(settings, tiles)
         elsewhere = None if settings.style is None else origin_of(settings.style)
@@ -88,7 +88,7 @@ def _coordinates(settings: MapSettings, box: Box, *, based: bool) -> Coordinates
 
 
 def _thanks(tiles: Tiles | None) -> str:
-    """Return whom the makers of the tiles thank, without their HTML."""
+    """Return the attribution of the tiles, without HTML."""
     said = "" if tiles is None else tiles.metadata.get("attribution", "")
     return re.sub(r"<[^>]*>", "", said).strip()[:500] if isinstance(said, str) else ""
 
@@ -163,7 +163,7 @@ def read_roads(path: Path, box: Box) -> bytes:
 
 
 def _lines(thing: dict[str, Any]) -> Iterator[Line]:
-    """Go through all lines of a GeoJSON object."""
+    """Yield all lines of a GeoJSON object."""
     match thing["type"]:
         case "FeatureCollection":
             for feature in thing["features"]:
@@ -183,7 +183,7 @@ def _lines(thing: dict[str, Any]) -> Iterator[Line]:
 
 
 def _line(positions: list[list[float]]) -> Line:
-    """Return a line without heights, as finely as can be seen."""
+    """Return a line without heights, rounded to a centimetre."""
     line = [[round(float(part), _DIGITS) for part in position[:2]] for position in positions]
     if len(line) < 2 or any(len(place) != 2 or not _finite(place) for place in line):  # noqa: PLR2004 - two ends, two coordinates
         raise ValueError("a line needs two places of two numbers")

@@ -1,4 +1,4 @@
-"""Tiles of a local PMTiles file; the only door to `pmtiles`.
+"""Tiles of a local PMTiles file; the only module that uses `pmtiles`.
 
 Its own reader decodes the directories anew for each tile; here the latest ones are remembered.
 """
@@ -58,7 +58,7 @@ class Tiles:
 
     @classmethod
     def open(cls, path: Path) -> Tiles:
-        """Open a file and read what it says of itself."""
+        """Open a file and read its header and metadata."""
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -92,7 +92,7 @@ class Tiles:
 
     @property
     def media_type(self) -> str:
-        """What a tile is."""
+        """The media type of a tile."""
         return MEDIA[self.header["tile_type"]]
 
     @property
@@ -114,7 +114,7 @@ class Tiles:
 
     @staticmethod
     def unzip(tile: bytes) -> bytes:
-        """Return a zipped tile for those who cannot unzip it themselves."""
+        """Return a zipped tile unzipped, for clients that do not accept gzip."""
         try:
             return gzip.decompress(tile)
         except _FAULTS:

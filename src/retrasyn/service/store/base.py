@@ -21,7 +21,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class DeviceRow:
-    """An enrolled device. Everything else speaks of it by its key, a number never used again."""
+    """An enrolled device. All other records name it by its key, a number never used again."""
 
     key: int
     device: bytes = field(repr=False)  # id, 16 bytes
@@ -42,7 +42,7 @@ class RoundRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldedRow:
-    """What remains of a round once its single reports are gone."""
+    """What remains of a round once its single reports are deleted."""
 
     t: int
     body: bytes = field(repr=False)
@@ -58,23 +58,23 @@ class CampaignStore(Protocol):
     """Devices and tokens, small values, and the rounds of one campaign at a time."""
 
     def close(self) -> None:
-        """Let go of the file or the connection."""
+        """Close the file or the connection."""
         ...  # pragma: no cover - a protocol has no body
 
     def probe(self, size: int = 0) -> None:
-        """Write so many bytes durably, to see whether that works, and let them go."""
+        """Write so many bytes durably, to check that this works, and delete them."""
         ...  # pragma: no cover - a protocol has no body
 
     def enter(self, campaign: bytes) -> None:
-        """Speak of the rounds of this campaign from now on; raw frames of any other are deleted."""
+        """Use the rounds of this campaign from now on; raw frames of any other are deleted."""
         ...  # pragma: no cover - a protocol has no body
 
     def get(self, name: str) -> bytes | None:
-        """Return a small value; None if it was never put."""
+        """Return a named value; None if it was never put."""
         ...  # pragma: no cover - a protocol has no body
 
     def put(self, name: str, value: bytes) -> None:
-        """Keep a small value in the place of the one before."""
+        """Store a named value in place of the one before."""
         ...  # pragma: no cover - a protocol has no body
 
     def devices(self) -> Iterator[DeviceRow]:
@@ -147,7 +147,7 @@ class Connection(Protocol):
 
     @property
     def place(self) -> str:
-        """What to call it in a message: no password in it."""
+        """Its name in messages, without a password."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
@@ -160,13 +160,13 @@ class Connection(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Run what is within as one transaction, durable at the end."""
+        """Run the block as one transaction, durable at the end."""
         ...  # pragma: no cover - a protocol has no body
 
     def tidy(self, table: str) -> None:
-        """Let what was deleted from a table leave the disk."""
+        """Remove what was deleted from a table from the disk."""
         ...  # pragma: no cover - a protocol has no body
 
     def close(self) -> None:
-        """Let go of the file or the connection."""
+        """Close the file or the connection."""
         ...  # pragma: no cover - a protocol has no body

@@ -65,21 +65,21 @@ class Tables:
         migrate(self.engine)
 
     def close(self) -> None:
-        """Let go of the file or the connection."""
+        """Close the file or the connection."""
         self.engine.close()
 
     def probe(self, size: int = 0) -> None:
-        """Write something durably, and let it go."""
+        """Write some bytes durably, and delete them."""
         self.put("probe", bytes(size))
         self.put("probe", b"")
 
     def get(self, name: str) -> bytes | None:
-        """Return a small value."""
+        """Return a named value."""
         rows = self.engine.execute("SELECT value FROM small_values WHERE name = ?", (name,))
         return bytes(rows[0][0]) if rows else None
 
     def put(self, name: str, value: bytes) -> None:
-        """Keep a small value."""
+        """Store a named value."""
         self.engine.execute(
             "INSERT INTO small_values (name, value) VALUES (?, ?) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -87,7 +87,7 @@ class Tables:
         )
 
     def tidy(self, table: str) -> None:
-        """Let what was deleted leave the disk; it is deleted even if this must wait."""
+        """Remove deleted rows from the disk; failing at that is no failure of the call."""
         try:
             self.engine.tidy(table)
         except StoreError as fault:
@@ -107,7 +107,7 @@ class Tables:
 
 @dataclass(slots=True)
 class Enrolments(Tables):
-    """Who may report; see `base.CampaignStore` for what each call promises."""
+    """The devices that may report; see `base.CampaignStore` for what each call promises."""
 
     def devices(self) -> Iterator[DeviceRow]:
         """Return all enrolled devices."""
@@ -159,7 +159,7 @@ class Enrolments(Tables):
         return removed
 
     def _take_keys(self, n: int) -> int:
-        """Return the first of n keys that nobody had or will have."""
+        """Return the first of n keys that are never given again."""
         statement = "UPDATE next_key SET value = value + ? RETURNING value"
         return int(self.engine.execute(statement, (n,))[0][0]) - n
 
@@ -182,7 +182,7 @@ class SQLStore(Enrolments):
     _number: int = 0  # of the next blob; only ever grows
 
     def enter(self, campaign: bytes) -> None:
-        """Speak of the rounds of this campaign; raw frames of any other are deleted."""
+        """Use the rounds of this campaign; raw frames of any other are deleted."""
         with self.engine.transaction():
             rows = self.engine.execute("SELECT number, id FROM campaigns ORDER BY number")
             known = {bytes(name): int(number) for number, name in rows}
@@ -290,7 +290,7 @@ class SQLStore(Enrolments):
         ]
 
     def _by_timestamp(self, columns: str, table: str, first: int) -> Iterator[Row]:
-        """Return rows one timestamp after the other, so that a long past needs little memory."""
+        """Yield rows one timestamp at a time, so that a long campaign needs little memory."""
         while rows := self.engine.execute(
             f"SELECT t, {columns} FROM {table} WHERE campaign = ? AND t >= ? ORDER BY t LIMIT 1",  # noqa: S608 - our own names
             (self._entered(), first),

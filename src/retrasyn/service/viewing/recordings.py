@@ -52,7 +52,7 @@ class InMemory(ReleaseSource):
     def of_recording(
         cls, data: Trajectories, grid: Grid, receipt: Receipt | None = None
     ) -> InMemory:
-        """Lay a whole file out by timestamp, empty ones between the first and the last included.
+        """Split a whole file by timestamp, empty ones between the first and the last included.
 
         >>> from retrasyn.space import Box
         >>> walk = Trajectories.from_columns(traj_id=[7, 7], t=[3, 4], x=[0.1, 0.9], y=[0.1, 0.1])
@@ -99,7 +99,7 @@ class InMemory(ReleaseSource):
         epsilon: float = 0.0,
         receipt: str | None = None,
     ) -> None:
-        """Take in the next timestamp."""
+        """Add the next timestamp."""
         self._points[t] = points
         self._numbers[t] = {
             "t": t,
@@ -115,7 +115,7 @@ class InMemory(ReleaseSource):
         self.timestamps.append(t)
 
     def add_release(self, release: Release, receipt: Receipt) -> None:
-        """Take in what a simulation has just made."""
+        """Add the next release of a simulation."""
         self.add(
             release.t,
             TimestampPoints(release.ids, release.x, release.y),
@@ -132,7 +132,7 @@ class InMemory(ReleaseSource):
         return self._grid
 
     def summary(self, t: int) -> Summary | None:
-        """Return what timestamp t holds, with points per cell; None if it is not there."""
+        """Return the summary of timestamp t, with points per cell; None if it does not exist."""
         if not self.has(t):
             return None
         points = self._points[t]
@@ -141,16 +141,16 @@ class InMemory(ReleaseSource):
         return {**self._numbers[t], "cells": cells.tolist()}
 
     def summaries(self, first: int | None, last: int | None, limit: int) -> list[Summary]:
-        """Return what the newest timestamps of a range hold, without counting their cells."""
+        """Return the summaries of the newest timestamps of a range, without counting cells."""
         found = self.within(first, last)[-limit:] if limit > 0 else []
         return [dict(self._numbers[t]) for t in found]
 
     def points_at(self, t: int) -> TimestampPoints | None:
-        """Return the points of timestamp t; None if it is not there."""
+        """Return the points of timestamp t; None if it does not exist."""
         return self._points[t] if self.has(t) else None
 
     def places_at(self, t: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
-        """Return x and y of timestamp t; None if it is not there."""
+        """Return x and y of timestamp t; None if it does not exist."""
         points = self.points_at(t)
         return None if points is None else (points.x, points.y)
 
@@ -193,7 +193,7 @@ def recording_content(
     receipt: Receipt | None,
     title: str,
 ) -> ViewerContent:
-    """Put together what the page shows; without real data that view does not exist."""
+    """Return what the page shows of a recording, beside the real data if there is any."""
     source = InMemory.of_recording(synthetic, grid, receipt)
     known: dict[str, Any] = {
         "title": title,
@@ -212,7 +212,7 @@ def recording_content(
 
 @dataclass(slots=True)
 class LiveSimulation:
-    """What is shown of a simulation so far."""
+    """A running simulation, shown release by release."""
 
     unfolding: Unfolding
     pace: float  # seconds from one release to the next, at least
@@ -228,7 +228,7 @@ class LiveSimulation:
         self._receipt = self.unfolding.receipt()
 
     def status(self) -> dict[str, Any]:
-        """Return what /v1/status says."""
+        """Return /v1/status."""
         return status_of(
             self.source,
             self._receipt,
@@ -238,7 +238,7 @@ class LiveSimulation:
         )
 
     def content(self, real: Trajectories) -> ViewerContent:
-        """Put together what the page shows, the real data beside it."""
+        """Return what the page shows, the real data beside it."""
         return ViewerContent(
             source=self.source,
             kind="recording",

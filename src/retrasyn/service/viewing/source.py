@@ -34,7 +34,7 @@ class TimestampPoints:
 
     @property
     def n_bytes(self) -> int:
-        """How much room they take."""
+        """Size in memory."""
         return self.ids.nbytes + self.x.nbytes + self.y.nbytes
 
 
@@ -43,7 +43,7 @@ class ReleaseSource(ABC):
 
     __slots__ = ()
     timestamps: list[int]
-    """Of what is there, ascending; there may be holes, and more may come at the end."""
+    """Of the releases that exist, ascending; there may be gaps, and more may be appended."""
 
     @property
     @abstractmethod
@@ -52,15 +52,15 @@ class ReleaseSource(ABC):
 
     @abstractmethod
     def summary(self, t: int) -> Summary | None:
-        """Return what timestamp t holds, with points per cell; None if it is not there."""
+        """Return the summary of timestamp t, with points per cell; None if it does not exist."""
 
     @abstractmethod
     def points_at(self, t: int) -> TimestampPoints | None:
-        """Return the points of timestamp t; None if it is not there."""
+        """Return the points of timestamp t; None if it does not exist."""
 
     @abstractmethod
     def places_at(self, t: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
-        """Return x and y of timestamp t in the order of `points_at`; None if it is not there."""
+        """Return x and y of timestamp t in the order of `points_at`; None if it does not exist."""
 
     @abstractmethod
     def points(self, first: int | None, last: int | None) -> Trajectories:
@@ -68,20 +68,20 @@ class ReleaseSource(ABC):
 
     @abstractmethod
     def receipt(self, t: int | None = None) -> str | None:
-        """Return the receipt of timestamp t, or of the newest; None if it is not there."""
+        """Return the receipt of timestamp t, or of the newest; None if it does not exist."""
 
     @property
     def oldest(self) -> int | None:
-        """The first timestamp that is there."""
+        """The first timestamp; None if there is none."""
         return self.timestamps[0] if self.timestamps else None
 
     @property
     def newest(self) -> int | None:
-        """The last timestamp that is there."""
+        """The last timestamp; None if there is none."""
         return self.timestamps[-1] if self.timestamps else None
 
     def has(self, t: int) -> bool:
-        """Return whether timestamp t is there."""
+        """Return whether timestamp t exists."""
         place = bisect.bisect_left(self.timestamps, t)
         return self.timestamps[place : place + 1] == [t]
 
@@ -92,7 +92,7 @@ class ReleaseSource(ABC):
         return self.timestamps[low:high]
 
     def summaries(self, first: int | None, last: int | None, limit: int) -> list[Summary]:
-        """Return what the newest timestamps of a range hold, ascending, without their cells."""
+        """Return the summaries of the newest timestamps of a range, ascending, without cells."""
         found = self.within(first, last)[-limit:] if limit > 0 else []
         known = (self.summary(t) for t in found)
         return [
@@ -102,7 +102,7 @@ class ReleaseSource(ABC):
         ]
 
     def after(self, t: int, limit: int) -> list[tuple[int, Summary]]:
-        """Return the timestamps that follow t, ascending, with their cells."""
+        """Return the summaries of the timestamps after t, ascending, with their cells."""
         place = bisect.bisect_right(self.timestamps, t)
         found = [(then, self.summary(then)) for then in self.timestamps[place : place + limit]]
         return [(then, summary) for then, summary in found if summary is not None]
@@ -110,7 +110,7 @@ class ReleaseSource(ABC):
 
 @dataclass(slots=True)
 class Feed:
-    """Wakes readers when there is something new; each reads on from where it is.
+    """Wakes readers when there is a new release; each continues from where it is.
 
     Nothing is queued for anybody, so a slow reader costs nothing but its own lag.
     """
@@ -121,12 +121,12 @@ class Feed:
     _closed: bool = False
 
     def publish(self, t: int) -> None:
-        """Tell everybody that release t is there."""
+        """Tell all readers about release t."""
         self.newest = t
         self._wake()
 
     def close(self) -> None:
-        """Let every reader come to its end."""
+        """End every subscription."""
         self._closed = True
         self._wake()
 
@@ -135,7 +135,7 @@ class Feed:
         news.set()
 
     async def subscribe(self, after: int | None = None) -> AsyncIterator[tuple[int, Summary]]:
-        """Go through releases after t, or after now, as long as the service runs."""
+        """Yield releases after t, or after now, until the feed is closed."""
         place = after if after is not None else -1 if self.newest is None else self.newest
         while not self._closed:
             news = self._news

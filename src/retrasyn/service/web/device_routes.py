@@ -193,7 +193,7 @@ class ReportIntake:
 
 
 def _t_of(frame: bytes) -> int:
-    """Return the timestamp a frame speaks of, or 0 if it is too short to say."""
+    """Return the timestamp of a frame, or 0 if it is too short to have one."""
     place = _HEARTBEAT_T if is_heartbeat(frame) else _REPORT_T
     found: int = _T.unpack_from(frame, place)[0] if len(frame) >= place + _T.size else 0
     return found

@@ -75,7 +75,7 @@ class Front:
         reply.send(protocol)
 
     async def _ask_framework(self, scope: Scope, protocol: Protocol) -> None:
-        """Let the framework answer, once the whole body is there."""
+        """Read the whole body, then let the framework answer."""
         body = await read_body(scope, protocol, limit=self._max_body, deadline=self.deadline)
         bridge, asgi = Bridge(protocol, body), scope_of(scope)
         try:
@@ -161,7 +161,7 @@ class Rates:
 
 
 def bucket_of(address: str) -> str:
-    """Return what an address is counted under: IPv6 networks of 64 bits have one bucket.
+    """Return the bucket of an address: all of an IPv6 network of 64 bits share one.
 
     >>> bucket_of("192.0.2.1"), bucket_of("2001:db8::1:2:3"), bucket_of("")
     ('192.0.2.1', '2001:db8::', '')
@@ -179,7 +179,7 @@ def bucket_of(address: str) -> str:
 
 @dataclass(slots=True)
 class Deadlines:
-    """Raises TimeoutError where something takes longer than `seconds`, or up to a sweep more."""
+    """Raises TimeoutError for a task that takes longer than `seconds`, up to a sweep late."""
 
     seconds: float
     _running: dict[asyncio.Task[Any], float] = field(default_factory=dict)  # by deadline
@@ -205,7 +205,7 @@ class Deadlines:
             self._over.discard(task)
 
     def _sweep(self) -> None:
-        """Cancel what is over: those in front, since the table is in the order of deadlines."""
+        """Cancel tasks that are too late: the first of a table ordered by deadline."""
         now, over = monotonic(), []
         for task, deadline in self._running.items():
             if deadline > now:
@@ -220,7 +220,7 @@ class Deadlines:
 
 
 def _framework(routers: Sequence[APIRouter], direct: Paths) -> FastAPI:
-    """Return all routes, with the document that describes them."""
+    """Return the framework with all routes and their OpenAPI document."""
     app = FastAPI(docs_url=None, redoc_url=None, redirect_slashes=False, exception_handlers={})
     for router in routers:
         app.include_router(router)
@@ -232,7 +232,7 @@ def _framework(routers: Sequence[APIRouter], direct: Paths) -> FastAPI:
 
 
 def _log_fault(error: Exception) -> None:
-    """Say what went wrong and where, but not in the error's words: they may quote a request."""
+    """Log where a request failed, without the error's message: it may quote the request."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     _log.error(
         "request failed error=%s in=%s line=%s", type(error).__name__, place.name, place.lineno

@@ -1,4 +1,4 @@
-"""What the map asks: frames, questions about a place, the base map, real data in simulations."""
+"""The routes of the map: frames, cells and boxes, the base map, real data in simulations."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _COUNTS: dict[str, Any] = {
 
 
 def frame_routes(view: CachedSource, usual: int, turns: asyncio.Semaphore) -> APIRouter:
-    """Return the route."""
+    """Return the route of the frames."""
     router = APIRouter(prefix="/v1", tags=["map"])
 
     @router.get("/frames/{t}", response_class=Response, responses=answers(FRAME, 404, 422))
@@ -99,7 +99,7 @@ async def answer(view: CachedSource, t: int, most: int, turns: asyncio.Semaphore
 
 
 def base_map_routes(base_map: BaseMap, mode: Mode, *, unfolds: bool) -> APIRouter:
-    """Return the routes."""
+    """Return the routes of the base map."""
     router = APIRouter(prefix="/v1/map", tags=["map"])
     described = MapDescription(
         mode=mode,
@@ -169,7 +169,7 @@ def _add_tiles(router: APIRouter, base_map: BaseMap) -> None:
 
 
 def query_routes(view: CachedSource, turns: asyncio.Semaphore) -> APIRouter:
-    """Return the routes."""
+    """Return the routes of cells and boxes."""
     router, source = APIRouter(prefix="/v1", tags=["map"]), view.source
 
     @router.get("/cells/{cell}", responses=problems(404, 422))
@@ -202,7 +202,7 @@ def query_routes(view: CachedSource, turns: asyncio.Semaphore) -> APIRouter:
 
 
 def _box(text: str) -> Box:
-    """Read a box; a number may still be too large to be one."""
+    """Read a box; a number may be too large to be finite."""
     x0, y0, x1, y1 = map(float, text.split(","))
     if not all(map(math.isfinite, (x0, y0, x1, y1))) or x0 > x1 or y0 > y1:
         raise Problem(422, "A box is x0,y0,x1,y1 with x0 <= x1 and y0 <= y1.")
@@ -210,7 +210,7 @@ def _box(text: str) -> Box:
 
 
 def _rows(source: ReleaseSource, box: Box, timestamps: list[int]) -> str:
-    """Write counts as a table."""
+    """Return counts as CSV."""
     lines = ["t,time,n"]
     for t, n in zip(*box_counts(source, box, timestamps), strict=True):
         summary = source.summary(t)
@@ -226,7 +226,7 @@ def _download(text: str) -> Response:
 def real_routes(
     real: ReleaseSource, synthetic: ReleaseSource, usual: int, turns: asyncio.Semaphore
 ) -> APIRouter:
-    """Return the routes."""
+    """Return the routes that show the real data of a simulation."""
     router, view = APIRouter(prefix="/v1/real", tags=["simulation"]), CachedSource(real)
 
     @router.get("/frames/{t}", response_class=Response, responses=answers(FRAME, 404, 422))

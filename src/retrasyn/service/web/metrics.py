@@ -114,13 +114,13 @@ class Metrics(Collector):
         yield from self._gauges()
 
     def _counters(self) -> Iterator[Metric]:
-        """Return what the service has counted, each figure under its own name."""
+        """Return the totals of the service, each under its own name."""
         figures = self._runtime.counters.to_dict()
         for name, says in COUNTED.items():
             yield CounterMetricFamily(f"retrasyn_{name}", says, figures[name])
 
     def _gauges(self) -> Iterator[Metric]:
-        """Return what holds at the moment."""
+        """Return the values of the moment."""
         runtime = self._runtime
         status, newest = runtime.operator_status(), runtime.releases.newest
         values = {

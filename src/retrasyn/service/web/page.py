@@ -1,6 +1,6 @@
-"""The page: the live map if it was built, or else a small one that says how the campaign is doing.
+"""The web page: the live map if it was built, or else a small status page.
 
-Style and program come from here. The content-security-policy of every answer forbids anything
+Styles and scripts come from here. The content-security-policy of every answer forbids anything
 inline, and anything from elsewhere but what the operator's base map needs.
 """
 
@@ -55,7 +55,7 @@ def routes(status: Callable[[], dict[str, Any]], base_map: BaseMap) -> APIRouter
 
 
 def _add(router: APIRouter, path: str, cached: CachedResponse) -> None:
-    """Serve a file at a path of its own: there is no other way to a file."""
+    """Serve a file at one fixed path, so that no other file can be reached."""
 
     async def file(request: Request) -> Response:
         return cached.answer(request)
@@ -79,7 +79,7 @@ def _text(name: str) -> str:
 
 
 def _shown(status: dict[str, Any]) -> dict[str, object]:
-    """Return what the page says; "none" where there is nothing yet."""
+    """Return the values of the status page; "none" where there is nothing yet."""
     shown = {name: "none" if value is None else value for name, value in status.items()}
     return shown | {"state": status["reason"] or "ready"}
 
@@ -97,7 +97,7 @@ def built_files(headers: dict[str, str]) -> dict[str, CachedResponse]:
 
 
 def _walk(folder: Traversable, prefix: str) -> list[tuple[str, Traversable]]:
-    """Return all files of a folder with their names below it."""
+    """Return all files below a folder with their relative names."""
     found = []
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir():

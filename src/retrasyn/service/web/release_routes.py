@@ -1,4 +1,4 @@
-"""What is released: status, summaries, points, receipts and the live feed."""
+"""The routes of the releases: status, summaries, points, receipts and the live feed."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ USUAL_QUERIED = 200
 
 
 def release_routes(source: ReleaseSource) -> APIRouter:
-    """Return the routes."""
+    """Return the routes of summaries and receipts."""
     router = APIRouter(prefix="/v1", tags=["releases"])
 
     @router.get("/releases", responses=problems(422))
@@ -110,7 +110,7 @@ def release_routes(source: ReleaseSource) -> APIRouter:
 
 
 def point_routes(source: ReleaseSource, turns: asyncio.Semaphore) -> APIRouter:
-    """Return the route."""
+    """Return the route of the points."""
     router = APIRouter(prefix="/v1", tags=["releases"])
 
     @router.get("/points", response_class=StreamingResponse, responses=answers(_POINTS, 404, 422))
@@ -130,7 +130,7 @@ def point_routes(source: ReleaseSource, turns: asyncio.Semaphore) -> APIRouter:
 
 
 def _range(latest: int | None, first: int | None, last: int | None) -> tuple[int, int]:
-    """Fill in what was left out of a range, and refuse one that is none."""
+    """Fill in the ends that were left out of a range, and refuse an empty or long one."""
     if latest is None:
         raise Problem(404, "Nothing was released yet.")
     last = min(latest, latest if last is None else last)
@@ -145,7 +145,7 @@ def _range(latest: int | None, first: int | None, last: int | None) -> tuple[int
 def _make(
     source: ReleaseSource, first: int, last: int, kind: str
 ) -> tempfile.TemporaryDirectory[str]:
-    """Write the points to a file in a folder of its own."""
+    """Write the points to a file in a temporary folder."""
     folder = tempfile.TemporaryDirectory(prefix="retrasyn-points-")
     try:
         write(source.points(first, last), Path(folder.name) / f"points.{kind}")
@@ -159,7 +159,7 @@ def _make(
 
 
 async def _read(folder: tempfile.TemporaryDirectory[str], kind: str) -> AsyncIterator[bytes]:
-    """Read the file piece by piece, and delete it whatever happens."""
+    """Read the file in chunks, and delete it in any case."""
     try:
         with (Path(folder.name) / f"points.{kind}").open("rb") as file:
             while piece := await asyncio.to_thread(file.read, _CHUNK):
@@ -187,7 +187,7 @@ def feed_routes(news: Feed, most: int, counts: RequestCounts, stopping: asyncio.
 async def _events(
     news: Feed, after: int | None, counts: RequestCounts, stopping: asyncio.Event
 ) -> AsyncIterator[bytes]:
-    """Write releases as events, with a sign of life in between."""
+    """Send releases as server-sent events, with keep-alive comments in between."""
     counts.n_feeds += 1
     stop = asyncio.ensure_future(stopping.wait())
     waiting: asyncio.Future[Any] | None = None
@@ -216,7 +216,7 @@ async def _events(
 
 
 def status_routes(status: Callable[[], dict[str, Any]]) -> APIRouter:
-    """Return the route."""
+    """Return the route of the status."""
     router = APIRouter(prefix="/v1", tags=["releases"])
 
     @router.get("/status", responses=problems())
@@ -228,7 +228,7 @@ def status_routes(status: Callable[[], dict[str, Any]]) -> APIRouter:
 
 
 def timestamps_in(source: ReleaseSource, first: int | None, last: int | None) -> list[int]:
-    """Return what there is in a range: the latest ones, and fewer if no beginning is given."""
+    """Return the timestamps of a range: the latest ones, and fewer if `first` is not given."""
     if first is not None and last is not None and first > last:
         raise Problem(422, "A range begins before it ends; exchange from and to.")
     return source.within(first, last)[-(USUAL_QUERIED if first is None else MAX_QUERIED) :]

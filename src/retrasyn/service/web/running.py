@@ -106,7 +106,7 @@ class ViewerServer:
 
     @property
     def url(self) -> str:
-        """Where the page is, seen from this machine."""
+        """The URL of the page on this machine."""
         return reachable(self._server.url)
 
     def show(
@@ -155,7 +155,7 @@ async def _either(*futures: asyncio.Future[Any]) -> None:
 
 
 def on_signals() -> asyncio.Future[int]:
-    """Return what the first signal to stop will complete; a second one does not wait."""
+    """Return a future that SIGINT or SIGTERM completes; a second signal ends the process."""
     loop = asyncio.get_running_loop()
     stopped: asyncio.Future[int] = loop.create_future()
 
@@ -170,7 +170,7 @@ def on_signals() -> asyncio.Future[int]:
 
 
 def reachable(url: str) -> str:
-    """Return an address that leads to a server which listens on all of them.
+    """Return the loopback URL of a server that listens on all addresses.
 
     >>> reachable("http://0.0.0.0:8700"), reachable("https://[::]:1")
     ('http://127.0.0.1:8700', 'https://[::1]:1')
