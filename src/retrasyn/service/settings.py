@@ -25,7 +25,6 @@ try:
 except ImportError:  # pragma: no cover - the tests have every extra
     raise MissingExtra('pydantic is not installed: pip install "retrasyn[serve]"') from None
 
-__all__ = ["AfterValidator", "Field", "SettingsTable", "ValidationError"]
 Coordinates = Literal["plain", "degrees", "mercator"]
 _ORIGIN = r"https?://(\*\.)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?"
 DAY = 86_400
@@ -299,7 +298,7 @@ def _place(name: str) -> tuple[str, str]:
     section, dot, field = name.rpartition(".")
     if section == "campaign.settings":
         return "campaign", field
-    if dot and field in getattr(_SECTIONS.get(section), "model_fields", {}):
+    if section in _SECTIONS and field in _SECTIONS[section].model_fields:
         return section, field
     for table, fields in _SECTIONS.items():
         if not dot and name in fields.model_fields:
