@@ -36,12 +36,15 @@ def state(live):
     async def stored():
         run, store = live.service.runtime.write_queue.run, live.service.runtime.store
         blobs = await run(store.frames, 0)
-        taken = live.service.runtime.admission.taken(0)
+        accepted = live.service.runtime.admission.accepted(0)
         return (
             hashlib.sha256(b"".join(blobs)).hexdigest(),
-            {code: (bits.tobytes(), keys.tolist()) for code, (bits, keys) in taken.answers.items()},
-            {code: bits.sum(axis=0).tolist() for code, (bits, _) in taken.answers.items()},
-            (taken.kinds.tolist(), taken.keys.tolist(), taken.marks),
+            {
+                code: (bits.tobytes(), keys.tolist())
+                for code, (bits, keys) in accepted.answers.items()
+            },
+            {code: bits.sum(axis=0).tolist() for code, (bits, _) in accepted.answers.items()},
+            (accepted.kinds.tolist(), accepted.keys.tolist(), accepted.marks),
             await run(store.n_tokens),
             await run(store.n_ever_enrolled),
             live.service.runtime.devices.n,

@@ -40,7 +40,8 @@ class CampaignApp(Front):
     ) -> None:
         limits = runtime.settings.limits
         super().__init__(limits)
-        self.metrics = Metrics(runtime, self.counts)
+        collected = Metrics(runtime, self.counts)
+        self.observe_seconds = collected.ack_seconds.observe
         reports = ReportIntake(runtime, self.counts, self.deadline)
         self.direct = {"/v1/reports": reports.one, "/v1/reports/batch": reports.many}
         content = ViewerContent(
@@ -54,14 +55,10 @@ class CampaignApp(Front):
             device_routes.campaign_routes(runtime),
             device_routes.enrolment_routes(runtime),
             operator_routes.routes(runtime, operator_token),
-            metrics.routes(runtime, self.metrics),
+            metrics.routes(runtime, collected),
             *_viewer_routes(content, base_map, self.counts, self.stopping),
         ]
         self.mount(routers, reporting())
-
-    def observe_ack(self, seconds: float) -> None:
-        """Note how long a report waited for its answer."""
-        self.metrics.ack_seconds.observe(seconds)
 
 
 class ViewerApp(Front):

@@ -42,6 +42,7 @@ class Front:
         self.counts, self.stopping = RequestCounts(), asyncio.Event()
         self.deadline = Deadlines(limits.body_seconds)
         self.direct: dict[str, Handler] = {}  # by path: answered without the framework
+        self.observe_seconds: Callable[[float], None] | None = None  # that a direct answer took
         self._max_body = limits.max_body
         self._rates = Rates(limits.rate_per_second, limits.burst)
         self._routes = FastAPI()
@@ -49,9 +50,6 @@ class Front:
     def mount(self, routers: Sequence[APIRouter], direct: Paths | None = None) -> None:
         """Add routes; `direct` describes those that are answered without the framework."""
         self._routes = _framework(routers, direct or {})
-
-    def observe_ack(self, seconds: float) -> None:
-        """Note how long a report waited for its answer."""
 
     async def __rsgi__(self, scope: Scope, protocol: Protocol) -> None:
         """Answer one request."""
@@ -65,7 +63,8 @@ class Front:
                 return
             began = perf_counter()
             reply = await _posted(handler, scope, protocol)
-            self.observe_ack(perf_counter() - began)
+            if self.observe_seconds is not None:
+                self.observe_seconds(perf_counter() - began)
         except Problem as problem:
             reply = problem.reply()
         except Exception as error:  # noqa: BLE001 - one request must not end the others
