@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from retrasyn.arrays import Arrays
+    from retrasyn.engines.base import Engine
     from retrasyn.oracles.base import Oracle
     from retrasyn.service.settings import ServerSettings
 
