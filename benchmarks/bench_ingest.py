@@ -1,7 +1,7 @@
-"""Reports a second through the gate, and durable through ingest, beside what they are made of.
+"""Reports a second through admission, and durable through the write queue, beside their parts.
 
-The gate's share is held against hashing the same frames once; a durable group against writing as
-many bytes to a file and syncing it. A service has to do both on one core, with its web server.
+Admission is held against hashing the same frames once; a durable group against writing as many
+bytes to a file and syncing it. A service has to do both on one core, with its web server.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench_device import EPOCH, MANIFEST
-from retrasyn.service.admission.gate import Admission
+from retrasyn.service.admission.admission import Admission
 from retrasyn.service.store import RoundRow, open_store
 from retrasyn.service.write_queue import WriteQueue
 from retrasyn.wire import encode_manifest, manifest_id
@@ -36,11 +36,11 @@ DEVICES = [(os.urandom(16), os.urandom(32)) for _ in range(N)]
 
 
 def gate_for(t: int) -> Admission:
-    gate = Admission(MANIFEST, ID)
+    admission = Admission(MANIFEST, ID)
     for key, (device, secret) in enumerate(DEVICES):
-        gate.add_device(key, device, secret)
-    gate.open_round(row(t))
-    return gate
+        admission.add_device(key, device, secret)
+    admission.open_round(row(t))
+    return admission
 
 
 def row(t: int) -> RoundRow:
@@ -68,12 +68,12 @@ def batches_of(frames: list[bytes]) -> list[bytes]:
 
 
 def judging(frames: list[bytes]) -> tuple[float, float]:
-    """Return microseconds of a report at the gate, and of one hash of it; batch by batch."""
-    gate, now = gate_for(0), EPOCH + 1.0
+    """Return microseconds of a report at admission, and of one hash of it; batch by batch."""
+    admission, now = gate_for(0), EPOCH + 1.0
     judged, hashed = [], []
     for place, body in enumerate(batches_of(frames)):
         begin = time.perf_counter()
-        found = gate.judge_batch(body, now)
+        found = admission.judge_batch(body, now)
         middle = time.perf_counter()
         for frame in frames[place * BATCH : (place + 1) * BATCH]:
             hashlib.sha256(frame).digest()
@@ -84,68 +84,70 @@ def judging(frames: list[bytes]) -> tuple[float, float]:
     return statistics.median(judged), statistics.median(hashed)
 
 
-async def in_batches(gate: Admission, folder: Path, frames: list[bytes]) -> float:
+async def in_batches(admission: Admission, folder: Path, frames: list[bytes]) -> float:
     """Return the reports that are durable in a second, in batches from a few senders."""
     store, place = open_store(folder / "batches"), asyncio.Semaphore(8)
     store.enter(ID)
-    ingest = WriteQueue(gate, store, clock=lambda: EPOCH + 1.0)
+    write_queue = WriteQueue(admission, store, clock=lambda: EPOCH + 1.0)
 
     async def send(body: bytes) -> None:
         async with place:
-            await ingest.submit_body(body)
+            await write_queue.submit_body(body)
 
     bodies = batches_of(frames)
     begin = time.perf_counter()
     await asyncio.gather(*map(send, bodies))
-    taken = time.perf_counter() - begin
-    await ingest.close()
+    seconds = time.perf_counter() - begin
+    await write_queue.close()
     store.close()
-    return len(frames) / taken
+    return len(frames) / seconds
 
 
-async def one_by_one(gate: Admission, folder: Path, frames: list[bytes]) -> tuple[float, float]:
+async def one_by_one(
+    admission: Admission, folder: Path, frames: list[bytes]
+) -> tuple[float, float]:
     """Return the reports that are durable in a second, and the 99th percentile of one in ms."""
     store, place = open_store(folder / "singles"), asyncio.Semaphore(AT_ONCE)
     store.enter(ID)
-    ingest, taken = WriteQueue(gate, store, clock=lambda: EPOCH + 1.0), []
+    write_queue, milliseconds = WriteQueue(admission, store, clock=lambda: EPOCH + 1.0), []
 
     async def send(frame: bytes) -> None:
         async with place:
             begin = time.perf_counter()
-            await ingest.submit([frame])
-            taken.append((time.perf_counter() - begin) * 1e3)
+            await write_queue.submit([frame])
+            milliseconds.append((time.perf_counter() - begin) * 1e3)
 
     begin = time.perf_counter()
     await asyncio.gather(*map(send, frames))
     rate = len(frames) / (time.perf_counter() - begin)
-    await ingest.close()
+    await write_queue.close()
     store.close()
-    return rate, statistics.quantiles(taken, n=100)[98]
+    return rate, statistics.quantiles(milliseconds, n=100)[98]
 
 
 def bare_writes(folder: Path, n_bytes: int, n: int) -> float:
     """Return milliseconds of writing so many bytes and syncing them."""
-    taken = []
+    milliseconds = []
     with (folder / "bare").open("wb") as file:
         for _ in range(n):
             begin = time.perf_counter()
             file.write(bytes(n_bytes))
             file.flush()
             os.fsync(file.fileno())
-            taken.append((time.perf_counter() - begin) * 1e3)
-    return statistics.median(taken)
+            milliseconds.append((time.perf_counter() - begin) * 1e3)
+    return statistics.median(milliseconds)
 
 
 def commits(folder: Path, n_bytes: int, n: int) -> float:
     """Return milliseconds of appending so many bytes to the store."""
-    store, taken = open_store(folder / "commits"), []
+    store, milliseconds = open_store(folder / "commits"), []
     store.enter(ID)
     for _ in range(n):
         begin = time.perf_counter()
         store.append([(0, bytes(n_bytes))])
-        taken.append((time.perf_counter() - begin) * 1e3)
+        milliseconds.append((time.perf_counter() - begin) * 1e3)
     store.close()
-    return statistics.median(taken)
+    return statistics.median(milliseconds)
 
 
 def lines() -> Iterator[Line]:

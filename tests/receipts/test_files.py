@@ -28,7 +28,7 @@ def releases(request, tmp_path_factory):
         await play(service, crowd, 9)
         await finish(service)
         await service.stop()
-        return service.releases.folder
+        return service.runtime.releases.folder
 
     return asyncio.run(campaign())
 

@@ -32,7 +32,7 @@ def ids_of(folder, *turns):
         clock = SetClock()
         for changes in turns:
             service = await start(folder, clock, **changes)
-            ids.append(service.campaign.id)
+            ids.append(service.runtime.campaign.id)
             await service.stop()
             clock.time += 100
         return ids
@@ -88,19 +88,19 @@ def test_devices_refuse_the_rounds_of_a_changed_campaign_and_old_releases_stay(t
         service = await start(folder)
         crowd = await Crowd.enrol(service, 12, rounds=20, share=1.0)
         await play(service, crowd, 4)
-        old, sent = service.campaign, service.ingest
+        old, sent = service.runtime.campaign, service.runtime.write_queue
         assert sent.n_waiting == 0
         await service.stop()
         service = await start(folder, service.clock, epsilon=2.0)
         kept = sorted(path.name for path in (folder / "releases" / old.id.hex()).glob("*.parquet"))
-        assert service.devices.n == 12
-        assert not service.releases.timestamps
-        service.clock.time = service.campaign.manifest.epoch + 1
-        await service.rounds.tick()
-        envelope = service.current_round()
+        assert service.runtime.devices.n == 12
+        assert not service.runtime.releases.timestamps
+        service.clock.time = service.runtime.campaign.manifest.epoch + 1
+        await service.scheduler.tick()
+        envelope = service.runtime.current_round()
         instant = crowd.instant(5)
         answers = [p.reporter.answer(envelope, instant, p.tracker) for p in crowd.people]
-        late = await service.ingest.submit(crowd.sent[3])
+        late = await service.runtime.write_queue.submit(crowd.sent[3])
         await service.stop()
         return old, service, kept, answers, set(late), envelope
 
@@ -109,8 +109,8 @@ def test_devices_refuse_the_rounds_of_a_changed_campaign_and_old_releases_stay(t
     assert {(type(answer), answer.rule) for answer in answers} == {(Refusal, 1)}
     assert late == {"bad manifest"}
     assert decode_round(unseal(envelope)[0]).t == 0
-    assert service.campaign.manifest.epoch > old.manifest.epoch
-    assert decode_manifest(unseal(service.campaign.envelope)[0]).epsilon == 2_000_000
+    assert service.runtime.campaign.manifest.epoch > old.manifest.epoch
+    assert decode_manifest(unseal(service.runtime.campaign.envelope)[0]).epsilon == 2_000_000
 
 
 def test_secrets_are_for_their_owner_only_and_are_never_shown(tmp_path):
@@ -119,7 +119,7 @@ def test_secrets_are_for_their_owner_only_and_are_never_shown(tmp_path):
     async def run():
         service = Service(Settings.load(None, {"folder": str(folder)}), SetClock())
         await service.start(runs=False)
-        told = json.dumps([service.status(), service.operator_status()])
+        told = json.dumps([service.runtime.status(), service.runtime.operator_status()])
         await service.stop()
         return service, told
 
@@ -136,9 +136,9 @@ def test_secrets_are_for_their_owner_only_and_are_never_shown(tmp_path):
     "method", [name for name in METHODS if not name.startswith(("l", "exact"))]
 )
 def test_every_method_that_asks_once_has_a_manifest(method, tmp_path):
-    vault = Secrets.open(tmp_path / "service")
-    campaign = Campaign.open(Settings.load(None, {"method": method}), vault, START)
-    vault.close()
+    secrets = Secrets.open(tmp_path / "service")
+    campaign = Campaign.open(Settings.load(None, {"method": method}), secrets, START)
+    secrets.close()
     manifest, curator = campaign.manifest, campaign.make_curator()
     assert manifest.n_states == curator.states.n_states
     assert (manifest.gap, manifest.epsilon) == (curator.gap, curator.epsilon)
@@ -222,7 +222,7 @@ def test_a_clock_set_back_before_the_last_round_is_refused_at_the_start(tmp_path
     async def run():
         service = await start(tmp_path / "service")
         service.clock.time += 1000
-        await service.rounds.tick()
+        await service.scheduler.tick()
         await service.stop()
         await start(tmp_path / "service", SetClock(START))
 
@@ -236,7 +236,7 @@ def test_a_clock_far_ahead_is_refused_instead_of_stepping_for_ever(tmp_path):
         await play(service, await Crowd.enrol(service, 1, rounds=3), 3)
         service.clock.time += 10_000_000
         try:
-            await service.rounds.tick()
+            await service.scheduler.tick()
         finally:
             await service.stop()
 

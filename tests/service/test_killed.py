@@ -78,8 +78,8 @@ def begin(folder, store):
     async def enrol():
         service = Service(settings_of(folder, store, EPOCH), ToldClock(EPOCH - 1.0))
         await service.start(runs=False)
-        devices = await service.enrol(await service.mint(N))
-        world = World(service.campaign.manifest, service.campaign.id, devices)
+        devices = await service.runtime.devices.enrol(await service.runtime.devices.mint(N))
+        world = World(service.runtime.campaign.manifest, service.runtime.campaign.id, devices)
         await service.stop()
         return world
 
@@ -215,10 +215,10 @@ def unbroken(folder, store, world, n_rounds):
         await service.start(runs=False)
         for t in range(n_rounds):
             service.clock.time = world.time_of(t)
-            await service.rounds.tick()
-            assert set(await service.ingest.submit(world.frames(t))) == {"accepted"}
+            await service.scheduler.tick()
+            assert set(await service.runtime.write_queue.submit(world.frames(t))) == {"accepted"}
         service.clock.time = world.time_of(n_rounds)
-        await service.rounds.tick()
+        await service.scheduler.tick()
         await service.stop()
 
     asyncio.run(run())

@@ -13,9 +13,9 @@ import pytest
 
 from retrasyn.errors import Busy, StoreError
 from retrasyn.oracles.oue import OUE
-from retrasyn.service import write_queue as ingest_module
+from retrasyn.service import write_queue as write_queue_module
 from retrasyn.service.admission import tags
-from retrasyn.service.admission.gate import Admission
+from retrasyn.service.admission.admission import Admission
 from retrasyn.service.admission.open_rounds import Marks, OpenRound
 from retrasyn.service.store import FoldedRow, open_store
 from retrasyn.service.write_queue import WriteQueue
@@ -109,20 +109,24 @@ class Scene:
     held: list = field(default_factory=list)  # requests that are still on their way
 
     def start(self):
-        self.gate = SENDERS.gate(*[t for t in range(self.t + 1) if t not in self.disk.sums])
-        for t in self.gate.unfolded():
-            self.gate.restore(t, self.disk.frames(t))
-        self.ingest = WriteQueue(self.gate, self.disk, clock=lambda: SENDERS.now(self.t + 0.01))
+        self.admission = SENDERS.admission(
+            *[t for t in range(self.t + 1) if t not in self.disk.sums]
+        )
+        for t in self.admission.unfolded():
+            self.admission.restore(t, self.disk.frames(t))
+        self.write_queue = WriteQueue(
+            self.admission, self.disk, clock=lambda: SENDERS.now(self.t + 0.01)
+        )
 
     async def deliver(self, wishes, *, hears=True):
         """Let a request arrive; the answer may be lost."""
         frames = [FRAMES[wish] for wish in wishes]
         try:
             if self.dice.random() < 0.5:
-                answer = await self.ingest.submit_body(join_frames(frames))
+                answer = await self.write_queue.submit_body(join_frames(frames))
                 statuses = [STATUSES[code] for code in answer]
             else:
-                statuses = await self.ingest.submit(frames)
+                statuses = await self.write_queue.submit(frames)
         except Busy:
             return
         for wish, status in zip(wishes, statuses, strict=True):
@@ -137,7 +141,7 @@ class Scene:
             frame[:place] + bytes([frame[place] ^ 1 << self.dice.randrange(8)]) + frame[place + 1 :]
         )
         try:
-            (status,) = await self.ingest.submit([odd])
+            (status,) = await self.write_queue.submit([odd])
         except Busy:
             return
         assert status not in {*DONE, "conflict", "too soon"}, status
@@ -170,7 +174,7 @@ class Scene:
     async def fail(self):
         self.disk.fault = self.dice.choice(("before", "after"))
         await self.deliver(self.some())
-        await self.ingest.settle()
+        await self.write_queue.settle()
 
     async def die_writing(self):
         lost = asyncio.create_task(self.deliver(self.some()))
@@ -183,34 +187,34 @@ class Scene:
         if self.t + 1 < ROUNDS:
             await self.fold(self.t)
             self.t += 1
-            self.gate.open_round(SENDERS.row(self.t))
+            self.admission.open_round(SENDERS.row(self.t))
 
     async def die(self):
         """Forget everything that is not on the disk."""
         self.disk.fault = ""
-        self.ingest._thread.shutdown(wait=True)
-        if self.ingest._mending is not None:
-            self.ingest._mending.cancel()
+        self.write_queue._thread.shutdown(wait=True)
+        if self.write_queue._mending is not None:
+            self.write_queue._mending.cancel()
         self.start()
 
     async def fold(self, t):
-        self.gate.close_round(t)
-        await self.ingest.settle()
-        bits, keys = self.gate.taken(t).answers.get(0, (None, np.zeros(0)))
+        self.admission.close_round(t)
+        await self.write_queue.settle()
+        bits, keys = self.admission.accepted(t).answers.get(0, (None, np.zeros(0)))
         n = SENDERS.manifest.n_states
         counts = np.zeros(n, np.int64)
         if keys.size:
             counts = OUE(SENDERS.manifest.epsilon).aggregate(bits, n_answers=n)
             counts = counts.counts
         self.disk.fold(t, counts)
-        self.gate.forget_round(t)
+        self.admission.forget_round(t)
 
     async def play(self):
         self.start()
         for _ in range(self.dice.randint(5, 25)):
             await self.dice.choice(STEPS)(self)
         await self.fold(self.t)
-        await self.ingest.close()
+        await self.write_queue.close()
         for t, key in FRAMES:
             count = int(self.disk.sums[t][key]) if t in self.disk.sums else 0
             assert count in (0, 1)
@@ -240,7 +244,7 @@ def play_all(seeds, disk_for):
 
 @pytest.fixture(autouse=True)
 def brief(monkeypatch):
-    monkeypatch.setattr(ingest_module, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(write_queue_module, "FIRST_PAUSE", 0.0)
 
 
 def test_every_bit_counts_once_or_not_at_all_and_once_if_acked():
@@ -260,12 +264,12 @@ def test_ten_thousand_lists_of_misfortunes_count_every_bit_once_or_not_at_all():
 
 
 def stale_marks(monkeypatch):
-    """After a failed write the gate keeps believing what it believed."""
+    """After a failed write the admission keeps believing what it believed."""
     honest = Admission.restore
 
-    def restore(gate, t, blobs):
-        if not gate._intake.rounds[t].chunks:
-            honest(gate, t, blobs)
+    def restore(admission, t, blobs):
+        if not admission._open_rounds.rounds[t].chunks:
+            honest(admission, t, blobs)
 
     monkeypatch.setattr(Admission, "restore", restore)
 
@@ -274,10 +278,10 @@ def early_answers(monkeypatch):
     """Answers do not wait for the write."""
     honest = WriteQueue._write
 
-    def write(ingest):
-        for one in ingest._desk.judged:
+    def write(write_queue):
+        for one in write_queue._judging.judged:
             one.answer.done() or one.answer.set_result(one.verdicts)
-        honest(ingest)
+        honest(write_queue)
 
     monkeypatch.setattr(WriteQueue, "_write", write)
 

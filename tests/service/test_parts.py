@@ -13,11 +13,12 @@ from retrasyn.messages import ENTERING, MOVING, QUITTING, Aggregate, Flags, Ques
 from retrasyn.service.campaign import Campaign
 from retrasyn.service.enrolment import Presence, RoundHeartbeats
 from retrasyn.service.folded_round import FoldedRound, from_bytes, to_bytes
-from retrasyn.service.releases import Feed, Releases
+from retrasyn.service.releases import Releases
 from retrasyn.service.scheduler import rehearse
 from retrasyn.service.secrets import Secrets
 from retrasyn.service.service import Service
 from retrasyn.service.settings import Settings
+from retrasyn.service.viewing.source import Feed
 from retrasyn.simulation.rounds import Answers, Folded
 from support.campaigns import manifest_of
 from support.crowd import Crowd, SetClock, finish, play, settings_in
@@ -163,14 +164,14 @@ def test_the_feed_resumes_where_a_reader_was_and_ends_with_the_service():
 @pytest.mark.parametrize("method", ["steered", "steered-flags", "steered-hidden", "retrasyn-b"])
 @pytest.mark.parametrize("changes", [{"grid": "1"}, {"oracle": "grr"}, {"oracle": "olh"}], ids=str)
 def test_a_rehearsal_leaves_nothing_behind(method, changes, tmp_path):
-    vault = Secrets.open(tmp_path / "service")
+    secrets = Secrets.open(tmp_path / "service")
     settings = Settings.load(None, {"method": method, "window": "1", **changes})
-    campaign = Campaign.open(settings, vault, 0.0)
+    campaign = Campaign.open(settings, secrets, 0.0)
     before = sorted(path.name for path in tmp_path.rglob("*"))
     rehearse(campaign)
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
     assert campaign.make_curator().state.t is None
-    vault.close()
+    secrets.close()
 
 
 def test_releases_are_found_by_time_and_what_is_not_there_is_none(tmp_path):
@@ -181,7 +182,7 @@ def test_releases_are_found_by_time_and_what_is_not_there_is_none(tmp_path):
         await play(service, crowd, 5)
         await finish(service)
         await service.stop()
-        return service.releases
+        return service.runtime.releases
 
     releases = asyncio.run(run())
     assert [s["t"] for s in releases.summaries(1, 3, 9)] == [1, 2, 3]

@@ -17,9 +17,9 @@ ROUNDS = 9
 
 async def crash(service):
     """End a service as a kill would: nothing is saved, nothing is finished."""
-    service._machine.ingest._thread.shutdown(wait=True)
-    service.store.close()
-    service._vault.close()
+    service.runtime.write_queue._thread.shutdown(wait=True)
+    service.runtime.store.close()
+    service._secrets.close()
 
 
 async def start(folder, **changes):
@@ -63,7 +63,7 @@ def unbroken(request, tmp_path_factory):
 async def replay(folder, sent, changes, *, breaks, mend=None):
     """Send the same frames again, breaking off in some rounds, before or after the reports."""
     service = await start(folder, **changes)
-    manifest = service.campaign.manifest
+    manifest = service.runtime.campaign.manifest
     for t in range(ROUNDS):
         for part, half in enumerate((sent[t][::2], sent[t][1::2])):
             time = manifest.epoch + (t + 0.2 + part / 10) * manifest.period
@@ -74,9 +74,9 @@ async def replay(folder, sent, changes, *, breaks, mend=None):
                 service = Service(settings_in(folder, **changes), SetClock(time))
                 await service.start(runs=False)
             service.clock.time = time
-            await service.rounds.tick()
-            assert set(await service.ingest.submit(half)) <= {"accepted"}
-            assert set(await service.ingest.submit(half)) <= {"duplicate"}
+            await service.scheduler.tick()
+            assert set(await service.runtime.write_queue.submit(half)) <= {"accepted"}
+            assert set(await service.runtime.write_queue.submit(half)) <= {"duplicate"}
     await finish(service)
     await service.stop()
     return service
@@ -172,11 +172,11 @@ def test_a_snapshot_ahead_of_a_store_put_back_from_a_copy_is_passed_over(unbroke
 
     async def run():
         service = await start(folder, **changes)
-        manifest = service.campaign.manifest
+        manifest = service.runtime.campaign.manifest
         for t in range(9):
             service.clock.time = manifest.epoch + (t + 0.2) * manifest.period
-            await service.rounds.tick()
-            await service.ingest.submit(sent[t])
+            await service.scheduler.tick()
+            await service.runtime.write_queue.submit(sent[t])
             if t == 3:
                 await service.stop()
                 shutil.copy(folder / "service.sqlite", copy)
@@ -186,9 +186,9 @@ def test_a_snapshot_ahead_of_a_store_put_back_from_a_copy_is_passed_over(unbroke
         shutil.copy(copy, folder / "service.sqlite")
         service = Service(settings_in(folder, **changes), service.clock)
         await service.start(runs=False)
-        assert service.rounds.closing.account.last == 2  # round 3 was open when it was copied
-        await service.rounds.tick()
-        assert service.rounds.closing.account.last == 3
+        assert service.runtime.state.last == 2  # round 3 was open when it was copied
+        await service.scheduler.tick()
+        assert service.runtime.state.last == 3
         await service.stop()
 
     asyncio.run(run())
@@ -201,11 +201,11 @@ def test_a_round_that_never_opened_is_stepped_over_the_same_way_again(unbroken, 
     async def run(folder, *, breaks):
         shutil.copytree(begun, folder)
         service = await start(folder, **changes)
-        manifest = service.campaign.manifest
+        manifest = service.runtime.campaign.manifest
         for t in (0, 1, 2, 2 + gap + 3, 2 + gap + 4):
             service.clock.time = manifest.epoch + (t + 0.2) * manifest.period
-            await service.rounds.tick()
-            await service.ingest.submit(sent[t] if t < ROUNDS else [])
+            await service.scheduler.tick()
+            await service.runtime.write_queue.submit(sent[t] if t < ROUNDS else [])
             if breaks:
                 clock = service.clock
                 await crash(service)
@@ -222,27 +222,27 @@ def test_a_round_that_never_opened_is_stepped_over_the_same_way_again(unbroken, 
     assert service.counters.rounds_missed == gap + 2
     written = [*range(3 + gap), 2 + gap + 3, 2 + gap + 4]
     if changes["method"] != "steered-hidden":  # whose estimate may be that nobody is there
-        assert service.releases.timestamps == written
-    assert set(service.releases.timestamps) <= set(written)
+        assert service.runtime.releases.timestamps == written
+    assert set(service.runtime.releases.timestamps) <= set(written)
 
 
 def test_nobody_reports_too_soon_after_a_restart(tmp_path):
     async def run():
         folder = tmp_path / "service"
         service = await start(folder, method="steered-length", window=5)
-        (device,) = await service.enrol(await service.mint(1))
+        (device,) = await service.runtime.devices.enrol(await service.runtime.devices.mint(1))
         statuses = []
         for t in range(13):
-            manifest = service.campaign.manifest
+            manifest = service.runtime.campaign.manifest
             service.clock.time = manifest.epoch + (t + 0.2) * manifest.period
-            await service.rounds.tick()
+            await service.scheduler.tick()
             frame = report_of(service, device, t)
-            statuses += await service.ingest.submit([frame])
+            statuses += await service.runtime.write_queue.submit([frame])
             clock = service.clock
             await (crash if t % 2 else stop)(service)
             service = Service(settings_in(folder, method="steered-length", window=5), clock)
             await service.start(runs=False)
-            statuses += await service.ingest.submit([frame])
+            statuses += await service.runtime.write_queue.submit([frame])
         await service.stop()
         return statuses
 
@@ -253,13 +253,13 @@ def test_nobody_reports_too_soon_after_a_restart(tmp_path):
 
 def report_of(service, device, t):
     """Return a report of a device that keeps no ledger."""
-    manifest = service.campaign.manifest
+    manifest = service.runtime.campaign.manifest
     report = Report(
         question=0,
         n_answers=manifest.n_states,
         t=t,
         epsilon=manifest.epsilon,
-        manifest=service.campaign.id,
+        manifest=service.runtime.campaign.id,
         device=device.device,
         bits=bytes(-(-manifest.n_states // 8)),
     )
@@ -287,18 +287,20 @@ def test_the_clockwork_runs_by_itself(tmp_path):
         seen = []
 
         async def read():
-            async for t, summary in service.feed.subscribe(-1):
+            async for t, summary in service.runtime.feed.subscribe(-1):
                 seen.append((t, summary["n_points"]))
 
         reader = asyncio.create_task(read())
-        manifest = service.campaign.manifest
+        manifest = service.runtime.campaign.manifest
         for t in range(3):
             service.clock.time = manifest.epoch + (t + 0.2) * manifest.period
-            while service.rounds.calendar.newest != t:  # noqa: ASYNC110 - it is another task's
+            while service.runtime.calendar.newest != t:  # noqa: ASYNC110 - it is another task's
                 await asyncio.sleep(0.002)
-            await service.ingest.submit(crowd.frames_at(service.current_round()))
+            await service.runtime.write_queue.submit(
+                crowd.frames_at(service.runtime.current_round())
+            )
         service.clock.time += manifest.period
-        while service.releases.newest != 2:  # noqa: ASYNC110 - the same
+        while service.runtime.releases.newest != 2:  # noqa: ASYNC110 - the same
             await asyncio.sleep(0.002)
         await service.stop()
         await reader

@@ -106,15 +106,15 @@ class Naive:
     """Reads frames one by one, and steps a plain curator."""
 
     def __init__(self, service, crowd):
-        campaign = service.campaign
+        campaign = service.runtime.campaign
         self.manifest, self.crowd = campaign.manifest, crowd
-        self.keys = {p.device: service.devices.key_of(p.device) for p in crowd.people}
+        self.keys = {p.device: service.runtime.devices.key_of(p.device) for p in crowd.people}
         self.secrets = {p.device: p.secret for p in crowd.people}
         self.who, self.sums = defaultdict(list), {}
         self.asked, self.kinds = {}, defaultdict(dict)
         self.entered = {}
         for t, frames in crowd.sent.items():
-            self.asked[t] = service.rounds.calendar.row(t).epsilon
+            self.asked[t] = service.runtime.calendar.row(t).epsilon
             for frame in frames:
                 self.read(t, frame)
         run = campaign.run_settings
@@ -182,7 +182,7 @@ def test_every_release_equals_what_the_curator_makes_of_the_same_reports(case, t
     service, crowd, statuses = asyncio.run(played(tmp_path / "service", **changes))
     asyncio.run(stopped(service))
     naive = Naive(service, crowd)
-    manifest = service.campaign.manifest
+    manifest = service.runtime.campaign.manifest
     assert set(statuses) == {"accepted"}
     assert sum(map(len, naive.who.values())) > 20
     epoch = np.datetime64(manifest.epoch, "s").item().isoformat() + "+00:00"
@@ -197,9 +197,9 @@ def test_every_release_equals_what_the_curator_makes_of_the_same_reports(case, t
             clock=Clock(epoch, float(manifest.period)),
         )
         write(points, tmp_path / "again.parquet")
-        made, again = service.releases.path(t), tmp_path / "again.parquet"
+        made, again = service.runtime.releases.path(t), tmp_path / "again.parquet"
         assert made.read_bytes() == again.read_bytes()
-        summary = service.releases.summary(t)
+        summary = service.runtime.releases.summary(t)
         assert summary["n_reports"] == release.n_reports
         assert summary["cells"] == np.bincount(release.cells, minlength=manifest.side**2).tolist()
         receipt = open_receipt(made.with_name(made.name + ".receipt.json"))

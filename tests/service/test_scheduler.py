@@ -32,26 +32,26 @@ async def start(folder, **changes):
 
 
 async def go_to(service, t):
-    manifest = service.campaign.manifest
+    manifest = service.runtime.campaign.manifest
     service.clock.time = manifest.epoch + t * manifest.period
-    await service.rounds.tick()
+    await service.scheduler.tick()
 
 
 def check_sound(service):
     """Look at everything that was released: no NaN, rows that sum to 1, receipts that verify."""
-    curator = service.rounds.closing.account.recorded.curator
+    curator = service.runtime.state.recorded.curator
     released = curator.state.memory.released
     model = MobilityModel.from_frequencies(released, curator.states)
     rows = model.move.sum(axis=1) + model.quit_hazard
     assert np.all((rows == 0) | (np.abs(rows - 1) < 1e-9))  # zero: nobody was ever seen there
     assert released is None or (np.isfinite(released).all() and released.min() >= 0)
     assert released is None or released.sum() == pytest.approx(1.0)
-    x0, y0, x1, y1 = service.campaign.grid.box
-    for t in service.releases.timestamps:
-        points = service.releases.points(t, t)
+    x0, y0, x1, y1 = service.runtime.campaign.grid.box
+    for t in service.runtime.releases.timestamps:
+        points = service.runtime.releases.points(t, t)
         assert ((points.x >= x0) & (points.x <= x1)).all()
         assert ((points.y >= y0) & (points.y <= y1)).all()
-        path = service.releases.path(t)
+        path = service.runtime.releases.path(t)
         checks = verify(open_receipt(path.with_name(path.name + ".receipt.json")), data=path)
         assert not [str(check) for check in checks if check.verdict == "FAIL"]
 
@@ -67,9 +67,9 @@ def test_nobody_at_all_does_no_harm(method, grid, tmp_path):
         return service
 
     service = asyncio.run(run())
-    assert service.releases.timestamps == [0, 1, 2, 3, 4]
-    assert all(s["n_points"] == 0 for s in service.releases.summaries(None, None, 9))
-    assert service.releases.points(None, None).n_points == 0
+    assert service.runtime.releases.timestamps == [0, 1, 2, 3, 4]
+    assert all(s["n_points"] == 0 for s in service.runtime.releases.summaries(None, None, 9))
+    assert service.runtime.releases.points(None, None).n_points == 0
     check_sound(service)
 
 
@@ -88,9 +88,9 @@ def test_all_quit_all_come_back_and_some_rounds_stay_empty(method, grid, tmp_pat
         return service
 
     service = asyncio.run(run())
-    sizes = [s["n_points"] for s in service.releases.summaries(None, None, 99)]
+    sizes = [s["n_points"] for s in service.runtime.releases.summaries(None, None, 99)]
     assert len(sizes) == 16
-    if service.campaign.manifest.presence != "hidden" and method != "noeq-p":
+    if service.runtime.campaign.manifest.presence != "hidden" and method != "noeq-p":
         assert [sizes[t] for t in (4, 5, 7, 8, 11, 12)] == [20, 0, 0, 20, 0, 20]
     check_sound(service)
 
@@ -100,17 +100,17 @@ def test_present_people_without_a_single_report_do_no_harm(method, tmp_path):
     async def run():
         service = await start(tmp_path / "service", method=method)
         crowd = await Crowd.enrol(service, 10, rounds=6, share=1.0)
-        manifest = service.campaign.manifest
+        manifest = service.runtime.campaign.manifest
         for t in range(6):
             await go_to(service, t + 0.2)
-            frames = crowd.frames_at(service.current_round())
-            await service.ingest.submit([frame for frame in frames if frame[1] >= 64])
+            frames = crowd.frames_at(service.runtime.current_round())
+            await service.runtime.write_queue.submit([frame for frame in frames if frame[1] >= 64])
         await finish(service)
         await service.stop()
         return service, manifest
 
     service, manifest = asyncio.run(run())
-    sizes = [s["n_points"] for s in service.releases.summaries(None, None, 99)]
+    sizes = [s["n_points"] for s in service.runtime.releases.summaries(None, None, 99)]
     assert sizes == [0 if manifest.presence == "hidden" else 10] * 6
     check_sound(service)
 
@@ -122,16 +122,16 @@ def test_a_clock_that_jumps_an_hour_breaks_nothing(method, jump, tmp_path):
         service = await start(tmp_path / "service", method=method, period=60)
         crowd = await Crowd.enrol(service, 10, rounds=100)
         await play(service, crowd, 3)
-        before = service.rounds.calendar.newest
+        before = service.runtime.calendar.newest
         service.clock.time += jump
-        await service.rounds.tick()
-        await service.ingest.submit([b"", b"\x01" * 46, *crowd.sent[2]])
-        after = service.rounds.calendar.newest
+        await service.scheduler.tick()
+        await service.runtime.write_queue.submit([b"", b"\x01" * 46, *crowd.sent[2]])
+        after = service.runtime.calendar.newest
         service.clock.time -= jump
-        await service.rounds.tick()
+        await service.scheduler.tick()
         service.clock.time += HOUR + 60
-        await service.rounds.tick()
-        last = service.rounds.calendar.newest
+        await service.scheduler.tick()
+        last = service.runtime.calendar.newest
         await service.stop()
         return service, before, after, last
 
@@ -148,20 +148,20 @@ def test_rounds_are_signed_and_chained_and_devices_accept_them(tmp_path):
         texts = []
         for t in range(5):
             await go_to(service, t + 0.3)
-            text, signature = unseal(service.current_round())
-            key = service.campaign.manifest.key
+            text, signature = unseal(service.runtime.current_round())
+            key = service.runtime.campaign.manifest.key
             assert verify_ed25519(key, signed_part("round", text), signature)
-            assert service.round_envelope(t) == service.current_round()
+            assert service.runtime.calendar.row(t).envelope == service.runtime.current_round()
             texts.append(text)
         await service.stop()
         return service, texts
 
     service, texts = asyncio.run(run())
-    previous = round_hash(service.campaign.text)
+    previous = round_hash(service.runtime.campaign.text)
     for t, text in enumerate(texts):
         asked = decode_round(text)
         assert (asked.t, asked.previous) == (t, previous)
-        assert asked.open == service.campaign.manifest.epoch + 10 * t
+        assert asked.open == service.runtime.campaign.manifest.epoch + 10 * t
         assert asked.close == asked.open + 10
         previous = round_hash(text)
 
@@ -170,18 +170,23 @@ def test_a_round_is_open_from_its_opening_to_its_close_and_counts_until_its_grac
     async def run():
         service = await start(tmp_path / "service", period=20, close_after=10, grace=5)
         crowd = await Crowd.enrol(service, 8, rounds=9, share=1.0)
-        assert service.current_round() is None
-        assert service.seconds_to_next_round() == service.campaign.manifest.epoch - START
+        assert service.runtime.current_round() is None
+        assert (
+            service.runtime.seconds_to_next_round()
+            == service.runtime.campaign.manifest.epoch - START
+        )
         await go_to(service, 0.1)
-        one, two, three = np.array_split(np.array(crowd.frames_at(service.current_round()), "O"), 3)
-        statuses = [await service.ingest.submit(list(one))]
+        one, two, three = np.array_split(
+            np.array(crowd.frames_at(service.runtime.current_round()), "O"), 3
+        )
+        statuses = [await service.runtime.write_queue.submit(list(one))]
         await go_to(service, 0.6)
-        assert service.current_round() is None
-        statuses.append(await service.ingest.submit(list(two)))
-        assert not service.releases.timestamps
+        assert service.runtime.current_round() is None
+        statuses.append(await service.runtime.write_queue.submit(list(two)))
+        assert not service.runtime.releases.timestamps
         await go_to(service, 0.75)
-        statuses.append(await service.ingest.submit(list(three)))
-        assert service.releases.timestamps == [0]
+        statuses.append(await service.runtime.write_queue.submit(list(three)))
+        assert service.runtime.releases.timestamps == [0]
         await service.stop()
         return [set(some) for some in statuses]
 
@@ -193,17 +198,17 @@ def test_what_a_round_asks_is_recorded_when_it_opens_and_stays_within_epsilon(tm
         service = await start(tmp_path / "service", method="retrasyn-b", window=4, grace=25)
         crowd = await Crowd.enrol(service, 10, rounds=15)
         await play(service, crowd, 15)
-        waiting = len(service.rounds.calendar.waiting)
-        asked = [service.rounds.calendar.row(t).epsilon for t in range(15)]
+        waiting = len(service.runtime.calendar.waiting)
+        asked = [service.runtime.calendar.row(t).epsilon for t in range(15)]
         await finish(service)
-        rows = service.releases.summaries(0, 14, 99)
+        rows = service.runtime.releases.summaries(0, 14, 99)
         await service.stop()
         return service, waiting, asked, rows
 
     service, waiting, asked, rows = asyncio.run(run())
     assert waiting == 4  # opened while three others were not folded yet
     for t in range(15):
-        assert sum(asked[t : t + 5]) <= service.campaign.manifest.epsilon
+        assert sum(asked[t : t + 5]) <= service.runtime.campaign.manifest.epsilon
     assert [round(row["epsilon"] * 1e6) for row in rows] == asked
     assert min(asked) > 0
 
@@ -218,9 +223,9 @@ def test_a_round_that_asks_nothing_says_so_and_nobody_reports(tmp_path):
         return service
 
     service = asyncio.run(run())
-    rounds = [decode_round(unseal(service.round_envelope(t))[0]) for t in range(7)]
+    rounds = [decode_round(unseal(service.runtime.calendar.row(t).envelope)[0]) for t in range(7)]
     assert [asked.portion for asked in rounds] == [EVERYBODY, 0, 0] * 2 + [EVERYBODY]
-    counts = [row["n_reports"] for row in service.releases.summaries(None, None, 9)]
+    counts = [row["n_reports"] for row in service.runtime.releases.summaries(None, None, 9)]
     assert counts == [12, 0, 0, 12, 0, 0, 12]
 
 
@@ -232,16 +237,18 @@ def test_drawn_devices_are_told_and_others_are_not_counted(tmp_path):
         meant = []
         for t in range(8):
             await go_to(service, t + 0.2)
-            meant.append(service.asked(t, ids))
-            await service.ingest.submit(crowd.frames_at(service.current_round()))
-        strangers = service.asked(7, bytes(32)), service.asked(99, ids)
+            meant.append(service.runtime.asked(t, ids))
+            await service.runtime.write_queue.submit(
+                crowd.frames_at(service.runtime.current_round())
+            )
+        strangers = service.runtime.asked(7, bytes(32)), service.runtime.asked(99, ids)
         await finish(service)
         await service.stop()
         return service, meant, strangers
 
     service, meant, strangers = asyncio.run(run())
     assert strangers == (bytes(2), bytes(20))
-    counts = [row["n_reports"] for row in service.releases.summaries(None, None, 9)]
+    counts = [row["n_reports"] for row in service.runtime.releases.summaries(None, None, 9)]
     assert counts == [sum(row) for row in meant]
     assert counts[0] == 5  # one in a gap of four
     for place in range(20):
@@ -255,8 +262,8 @@ def test_no_raw_report_is_left_in_the_store_once_its_round_is_folded(tmp_path):
         # One in four has its slot now, by chance; that three or fewer of 120 do never happens.
         crowd = await Crowd.enrol(service, 120, rounds=3, share=1.0)
         await go_to(service, 0.2)
-        frames = [f for f in crowd.frames_at(service.current_round()) if f[1] < 64]
-        await service.ingest.submit(frames)
+        frames = [f for f in crowd.frames_at(service.runtime.current_round()) if f[1] < 64]
+        await service.runtime.write_queue.submit(frames)
         bits = [frame[36:-16] for frame in frames]
         before = kept_in(tmp_path / "service")
         await go_to(service, 1.2)
@@ -279,7 +286,7 @@ def test_a_store_that_fails_while_folding_is_tried_again_with_the_same_sums(tmp_
         service = await start(tmp_path / "service")
         crowd = await Crowd.enrol(service, 10, rounds=5)
         await play(service, crowd, 2)
-        fold, seen = service.store.fold, []
+        fold, seen = service.runtime.store.fold, []
 
         def fails(row, **options):
             seen.append(row)
@@ -287,22 +294,22 @@ def test_a_store_that_fails_while_folding_is_tried_again_with_the_same_sums(tmp_
                 raise StoreError("no room")
             return fold(row, **options)
 
-        closing = service.rounds.closing
-        closing.store = Failing(service.store, fails)
-        await service.enrol(await service.mint(3))
+        closing = service.scheduler.closing
+        service.runtime.store = Failing(service.runtime.store, fails)
+        await service.runtime.devices.enrol(await service.runtime.devices.mint(3))
         for _ in range(3):
-            await service.rounds._works("fold", fold_at(closing, service))
+            await service.scheduler._works("fold", fold_at(closing, service))
         service.clock.time += 10
         for _ in range(3):
-            await service.rounds._works("fold", fold_at(closing, service))
+            await service.scheduler._works("fold", fold_at(closing, service))
         await service.stop()
         return service, seen
 
     service, seen = asyncio.run(run())
     assert seen[0] == seen[1] == seen[2]
     assert service.counters.failures == 2
-    assert service.releases.timestamps == [0, 1]
-    assert service.rounds.troubles == {}
+    assert service.runtime.releases.timestamps == [0, 1]
+    assert service.runtime.troubles == {}
 
 
 def fold_at(closing, service):
@@ -330,10 +337,10 @@ class Failing:
 def test_trouble_makes_the_service_unready_and_is_told_to_the_operator(tmp_path):
     async def run():
         service = await start(tmp_path / "service")
-        assert service.ready
-        service.rounds.troubles["fold"] = "no room on /somewhere"
-        told = service.status(), service.operator_status()
-        service.rounds.troubles.clear()
+        assert service.runtime.ready
+        service.runtime.troubles["fold"] = "no room on /somewhere"
+        told = service.runtime.status(), service.runtime.operator_status()
+        service.runtime.troubles.clear()
         await service.stop()
         return service, told
 
@@ -341,8 +348,8 @@ def test_trouble_makes_the_service_unready_and_is_told_to_the_operator(tmp_path)
     assert not public["ready"]
     assert "somewhere" not in str(public)
     assert private["troubles"] == {"fold": "no room on /somewhere"}
-    assert not service.ready
-    assert service.reason == "the service is not running"
+    assert not service.runtime.ready
+    assert service.runtime.reason == "the service is not running"
 
 
 def test_devices_accept_the_services_manifest_and_rounds_and_refuse_a_changed_round(tmp_path):
@@ -353,7 +360,7 @@ def test_devices_accept_the_services_manifest_and_rounds_and_refuse_a_changed_ro
         answers = []
         for t in range(4):
             await go_to(service, t + 0.2)
-            envelope = service.current_round()
+            envelope = service.runtime.current_round()
             now = crowd.instant(t + 0.2)
             person.tracker.observe(t, person.walk[t], boot=now.boot)
             forged = envelope.replace(b'"t":', b'"t":1', 1)
@@ -371,22 +378,22 @@ def test_devices_accept_the_services_manifest_and_rounds_and_refuse_a_changed_ro
 def test_leaving_needs_the_devices_own_tag_and_revoking_only_its_name(tmp_path):
     async def run():
         service = await start(tmp_path / "service")
-        one, two = await service.enrol(await service.mint(2))
-        told = b"retrasyn/1/leave\n" + service.campaign.id + one.device
+        one, two = await service.runtime.devices.enrol(await service.runtime.devices.mint(2))
+        told = b"retrasyn/1/leave\n" + service.runtime.campaign.id + one.device
         outcomes = [
-            await service.leave(one.device, bytes(16)),
-            await service.leave(one.device, tag_of(two.key, told)),
-            await service.leave(bytes(16), tag_of(one.key, told)),
-            await service.leave(one.device, tag_of(one.key, told)),
-            await service.leave(one.device, tag_of(one.key, told)),
-            await service.revoke(two.device),
-            await service.revoke(two.device),
+            await service.runtime.devices.leave(one.device, bytes(16)),
+            await service.runtime.devices.leave(one.device, tag_of(two.key, told)),
+            await service.runtime.devices.leave(bytes(16), tag_of(one.key, told)),
+            await service.runtime.devices.leave(one.device, tag_of(one.key, told)),
+            await service.runtime.devices.leave(one.device, tag_of(one.key, told)),
+            await service.runtime.devices.revoke(two.device),
+            await service.runtime.devices.revoke(two.device),
         ]
-        n = service.devices.n, service.devices.n_ever
+        n = service.runtime.devices.n, service.runtime.devices.n_ever
         await service.stop()
         again = Service(service.settings, service.clock)
         await again.start(runs=False)
-        kept = again.devices.n, again.devices.n_ever
+        kept = again.runtime.devices.n, again.runtime.devices.n_ever
         await again.stop()
         return outcomes, n, kept
 
@@ -411,7 +418,7 @@ def test_positions_that_are_none_far_away_or_no_numbers_do_no_harm(tmp_path):
 
     service, statuses = asyncio.run(run())
     assert set(statuses) == {"accepted"}
-    assert [s["n_points"] for s in service.releases.summaries(None, None, 9)] == [12] * 8
+    assert [s["n_points"] for s in service.runtime.releases.summaries(None, None, 9)] == [12] * 8
     check_sound(service)
 
 
@@ -421,37 +428,37 @@ def test_a_stop_waits_for_the_step_of_the_curator(tmp_path):
         service = Service(settings_in(tmp_path / "service"), clock)
         await service.start()
         crowd = await Crowd.enrol(service, 10, rounds=3)
-        manifest, closing = service.campaign.manifest, service.rounds.closing
+        manifest, runtime = service.runtime.campaign.manifest, service.runtime
         clock.time = manifest.epoch + 2.0
-        while service.current_round() is None:  # noqa: ASYNC110 - it is another task's
+        while service.runtime.current_round() is None:  # noqa: ASYNC110 - it is another task's
             await asyncio.sleep(0.001)
-        await service.ingest.submit(crowd.frames_at(service.current_round()))
-        step, begun = closing.account.step, threading.Event()
+        await service.runtime.write_queue.submit(crowd.frames_at(service.runtime.current_round()))
+        step, begun = runtime.state.step, threading.Event()
 
         def slow(round_):
             begun.set()
             time.sleep(0.2)
             return step(round_)
 
-        closing.account = Slow(closing.account, slow)
+        runtime.state = Slow(runtime.state, slow)
         clock.time += manifest.period
         await asyncio.to_thread(begun.wait, 20)
         await service.stop()
         return service
 
     service = asyncio.run(asyncio.wait_for(run(), 60))
-    assert service.releases.timestamps == [0]
+    assert service.runtime.releases.timestamps == [0]
     assert service.counters.snapshots_saved == 1
 
 
 class Slow:
-    """An account whose step is another."""
+    """A campaign state whose step is another."""
 
-    def __init__(self, account, step):
-        self._account, self.step = account, step
+    def __init__(self, state, step):
+        self._state, self.step = state, step
 
     def __getattr__(self, name):
-        return getattr(self._account, name)
+        return getattr(self._state, name)
 
 
 def test_a_step_that_fails_is_not_gone_on_from_and_a_restart_makes_it_good(tmp_path):
@@ -462,14 +469,13 @@ def test_a_step_that_fails_is_not_gone_on_from_and_a_restart_makes_it_good(tmp_p
         service = await start(tmp_path / "service")
         crowd = await Crowd.enrol(service, 10, rounds=9)
         await play(service, crowd, 3)
-        closing = service.rounds.closing
-        closing.account = Slow(closing.account, fails)
+        service.runtime.state = Slow(service.runtime.state, fails)
         service.clock.time += 10
         with pytest.raises(ZeroDivisionError):
-            await service.rounds.fold_due()
+            await service.scheduler.fold_due()
         with pytest.raises(CheckpointError, match="restart the service"):
-            await service.rounds.fold_due()
-        assert service.releases.timestamps == [0, 1]
+            await service.scheduler.fold_due()
+        assert service.runtime.releases.timestamps == [0, 1]
         await service.stop()
         again = Service(service.settings, service.clock)
         await again.start(runs=False)
@@ -477,5 +483,5 @@ def test_a_step_that_fails_is_not_gone_on_from_and_a_restart_makes_it_good(tmp_p
         return again
 
     service = asyncio.run(run())
-    assert service.releases.timestamps == [0, 1, 2]
+    assert service.runtime.releases.timestamps == [0, 1, 2]
     check_sound(service)

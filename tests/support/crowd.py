@@ -82,19 +82,19 @@ class Crowd:
     async def enrol(cls, service: Service, n: int, *, rounds: int, seed: int = 0, share=0.85):
         """Enrol n devices with walks of their own, some of which stop and start."""
         crowd, dice = cls(service), np.random.default_rng(seed)
-        tokens = await service.mint(n)
-        for enrolled in await service.enrol(tokens):
+        tokens = await service.runtime.devices.mint(n)
+        for enrolled in await service.runtime.devices.enrol(tokens):
             reporter = Reporter(enrolled.device, enrolled.key, MemoryStore(), verify)
-            tracker = Tracker(service.campaign.manifest)
-            walk = _walk(dice, rounds, service.campaign.grid.box, share)
+            tracker = Tracker(service.runtime.campaign.manifest)
+            walk = _walk(dice, rounds, service.runtime.campaign.grid.box, share)
             crowd.people.append(Person(reporter, tracker, enrolled.key, enrolled.device, walk))
         for person in crowd.people:
-            person.reporter.pin(service.campaign.envelope, crowd.instant(-50))
+            person.reporter.pin(service.runtime.campaign.envelope, crowd.instant(-50))
         return crowd
 
     def instant(self, t: float) -> Instant:
         """Return what a device's clocks show at a round, or a part of one."""
-        manifest = self.service.campaign.manifest
+        manifest = self.service.runtime.campaign.manifest
         wall = int((manifest.epoch + t * manifest.period) * 1000)
         return Instant(wall=wall, boot=wall - int(START * 1000) + 10**9)
 
@@ -102,7 +102,7 @@ class Crowd:
         """Return what all devices send in a round, and keep it."""
         asked = decode_round(unseal(envelope)[0])
         ids = b"".join(person.device for person in self.people)
-        meant = self.service.asked(asked.t, ids)
+        meant = self.service.runtime.asked(asked.t, ids)
         frames: list[bytes] = []
         for person, asked_for in zip(self.people, meant, strict=True):
             frames += self._frames_of(person, envelope, asked.t, meant=bool(asked_for))
@@ -110,7 +110,7 @@ class Crowd:
         return frames
 
     def _frames_of(self, person: Person, envelope: bytes, t: int, *, meant: bool) -> list[bytes]:
-        campaign, now = self.service.campaign, self.instant(t + 0.2)
+        campaign, now = self.service.runtime.campaign, self.instant(t + 0.2)
         manifest, fix = campaign.manifest, person.walk.get(t)
         if fix is not None:
             person.tracker.observe(t, fix, boot=now.boot)
@@ -147,7 +147,7 @@ def _walk(dice, rounds, box, share):
 
 def rounds_from(service: Service):
     """Go through the instants a fifth into each round."""
-    manifest = service.campaign.manifest
+    manifest = service.runtime.campaign.manifest
     for t in itertools.count():
         yield t, manifest.epoch + (t + 0.2) * manifest.period
 
@@ -155,19 +155,19 @@ def rounds_from(service: Service):
 async def play(service: Service, crowd: Crowd, rounds: int, *, first: int = 0, shuffle=None):
     """Let rounds go by: open, report, fold."""
     statuses = []
-    manifest = service.campaign.manifest
+    manifest = service.runtime.campaign.manifest
     for t in range(first, first + rounds):
         service.clock.time = manifest.epoch + (t + 0.2) * manifest.period
-        await service.rounds.tick()
-        frames = crowd.frames_at(service.current_round())
+        await service.scheduler.tick()
+        frames = crowd.frames_at(service.runtime.current_round())
         if shuffle is not None:
             shuffle.shuffle(frames)
         if frames:
-            statuses += await service.ingest.submit(frames)
+            statuses += await service.runtime.write_queue.submit(frames)
     return statuses
 
 
 async def finish(service: Service):
     """Let the last open round end."""
-    service.clock.time = max(row.ends for row in service.rounds.calendar.waiting.values()) + 0.01
-    await service.rounds.fold_due()
+    service.clock.time = max(row.ends for row in service.runtime.calendar.waiting.values()) + 0.01
+    await service.scheduler.fold_due()

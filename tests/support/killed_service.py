@@ -56,12 +56,12 @@ class Life:
 
     async def turn(self, time):
         self.service.clock.time = time
-        await self.service.rounds.tick()
+        await self.service.scheduler.tick()
         self.say(TIME)
 
     async def take(self, number, body):
         try:
-            codes = await self.service.ingest.submit_body(body)
+            codes = await self.service.runtime.write_queue.submit_body(body)
         except Busy:
             codes = b"\x0a"
         self.say(BATCH, number + codes)
@@ -100,19 +100,21 @@ def rehearse():
     async def run(folder):
         service = Service(settings_of(folder, "sqlite", 0), ToldClock(1.0))
         await service.start(runs=False)
-        for enrolled in await service.enrol(await service.mint(4)):
-            fields = {"t": 0, "manifest": service.campaign.id, "device": enrolled.device}
-            await service.rounds.tick()
-            await service.ingest.submit(
+        for enrolled in await service.runtime.devices.enrol(await service.runtime.devices.mint(4)):
+            fields = {"t": 0, "manifest": service.runtime.campaign.id, "device": enrolled.device}
+            await service.scheduler.tick()
+            await service.runtime.write_queue.submit(
                 [encode_heartbeat(Heartbeat(kind=1, **fields), enrolled.key)]
             )
-            bits = bytes(-(-service.campaign.manifest.n_states // 8))
-            fields |= {"question": 0, "n_states": service.campaign.manifest.n_states}
-            report = Report(epsilon=service.campaign.manifest.epsilon, bits=bits, **fields)
-            await service.ingest.submit([encode_report(report, enrolled.key, oracle="oue")])
+            bits = bytes(-(-service.runtime.campaign.manifest.n_states // 8))
+            fields |= {"question": 0, "n_states": service.runtime.campaign.manifest.n_states}
+            report = Report(epsilon=service.runtime.campaign.manifest.epsilon, bits=bits, **fields)
+            await service.runtime.write_queue.submit(
+                [encode_report(report, enrolled.key, oracle="oue")]
+            )
         for t in range(1, 5):
             service.clock.time = 10.0 * t + 6
-            await service.rounds.tick()
+            await service.scheduler.tick()
         await service.stop()
 
     with tempfile.TemporaryDirectory() as folder:

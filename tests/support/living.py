@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from retrasyn.messages import MOVING, Heartbeat, Report
-from retrasyn.service.service import NewDevice, Service
+from retrasyn.service.enrolment import NewDevice
+from retrasyn.service.service import Service
 from retrasyn.service.settings import Settings
-from retrasyn.service.web.app import Web
+from retrasyn.service.web.app import CampaignApp
 from retrasyn.service.web.server import WebServer
 from retrasyn.wire.canonical import unseal
 from retrasyn.wire.frames import (
@@ -134,7 +135,7 @@ class Living(Threaded):
     settings: Settings
     clock: HandClock
     service: Service = field(init=False)
-    web: Web = field(init=False)
+    web: CampaignApp = field(init=False)
 
     async def start(self) -> None:
         self.server = WebServer(
@@ -142,7 +143,8 @@ class Living(Threaded):
         )
         self.service = Service(self.settings, self.clock)
         await self.service.start()
-        self.web = Web(self.service, operator_token=self.service.operator_token)
+        runtime, token = self.service.runtime, self.service.operator_token
+        self.web = CampaignApp(runtime, operator_token=token)
         await self.server.start(self.web)
 
     async def stop(self) -> None:
@@ -171,39 +173,45 @@ class Living(Threaded):
 
     def enrol(self, n: int) -> list[NewDevice]:
         async def both() -> list[NewDevice]:
-            return await self.service.enrol(await self.service.mint(n))
+            return await self.service.runtime.devices.enrol(
+                await self.service.runtime.devices.mint(n)
+            )
 
         return self.run(both())
 
     def open_round(self, t: int) -> None:
         """Set the clock into the middle of a round and wait until it is open."""
-        campaign = self.service.campaign
+        campaign = self.service.runtime.campaign
         self.clock.set(campaign.opening_of(t) + 1.0)
-        self.wait(lambda: (found := self.service.current_round()) and round_in(found)["t"] == t)
+        self.wait(
+            lambda: (found := self.service.runtime.current_round()) and round_in(found)["t"] == t
+        )
 
     def release(self, t: int) -> None:
         """Set the clock behind a round's end and wait for its release."""
-        campaign = self.service.campaign
+        campaign = self.service.runtime.campaign
         self.clock.set(campaign.opening_of(t + 1) + campaign.settings.seconds_of_grace + 1.0)
-        self.wait(lambda: (newest := self.service.feed.newest) is not None and newest >= t)
+        self.wait(lambda: (newest := self.service.runtime.feed.newest) is not None and newest >= t)
 
     def report(self, device: NewDevice, t: int, *, bits: bytes | None = None) -> bytes:
         """Return the frame of a report as a device would make it."""
-        manifest = self.service.campaign.manifest
+        manifest = self.service.runtime.campaign.manifest
         size = body_bytes(0, manifest.n_states, manifest.epsilon, manifest.oracle)
         report = Report(
             question=0,
             n_answers=manifest.n_states,
             t=t,
             epsilon=manifest.epsilon,
-            manifest=self.service.campaign.id,
+            manifest=self.service.runtime.campaign.id,
             device=device.device,
             bits=_random_bits(manifest.n_states, size) if bits is None else bits,
         )
         return encode_report(report, device.key, oracle=manifest.oracle)
 
     def heartbeat(self, device: NewDevice, t: int) -> bytes:
-        beat = Heartbeat(kind=MOVING, t=t, manifest=self.service.campaign.id, device=device.device)
+        beat = Heartbeat(
+            kind=MOVING, t=t, manifest=self.service.runtime.campaign.id, device=device.device
+        )
         return encode_heartbeat(beat, device.key)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from retrasyn.messages import MOVING, Heartbeat, Question, Report
-from retrasyn.service.admission.gate import Admission
+from retrasyn.service.admission.admission import Admission
 from retrasyn.service.store import RoundRow
 from retrasyn.wire import encode_heartbeat, encode_report
 from retrasyn.wire.frames import body_bytes, n_answers, question_code, question_of
@@ -35,14 +35,14 @@ class Senders:
     def secret(self, key):
         return hashlib.sha256(b"secret %d" % key).digest()
 
-    def gate(self, *rounds, **changes):
-        """Return a gate that knows everybody and has opened some rounds."""
-        gate = Admission(self.manifest, self.campaign.id)
+    def admission(self, *rounds, **changes):
+        """Return a admission that knows everybody and has opened some rounds."""
+        admission = Admission(self.manifest, self.campaign.id)
         for key in range(self.n):
-            gate.add_device(key, self.device(key), self.secret(key))
+            admission.add_device(key, self.device(key), self.secret(key))
         for t in rounds:
-            gate.open_round(self.row(t, **changes))
-        return gate
+            admission.open_round(self.row(t, **changes))
+        return admission
 
     def row(self, t, *, drawn=None, **changes):
         asked = self.campaign.round_of(t, **changes)

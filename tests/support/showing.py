@@ -5,10 +5,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from retrasyn.service.releases import Feed
 from retrasyn.service.settings import LimitSettings, MapSettings, ServerSettings
-from retrasyn.service.viewing.content import ViewerContent
-from retrasyn.service.web.app import Watching
+from retrasyn.service.viewing.source import Feed, ViewerContent
+from retrasyn.service.web.app import ViewerApp
 from retrasyn.service.web.server import WebServer
 from support.living import Threaded
 
@@ -43,12 +42,12 @@ def status_of(source):
 class Shown(Threaded):
     """A recording."""
 
-    exhibit: ViewerContent
+    content: ViewerContent
     settings: MapSettings
-    web: Watching = field(init=False)
+    web: ViewerApp = field(init=False)
 
     async def start(self):
-        self.web = Watching(self.exhibit, self.settings)
+        self.web = ViewerApp(self.content, self.settings)
         self.server = WebServer(
             ServerSettings(port=0), header_seconds=LimitSettings().header_seconds
         )
@@ -56,18 +55,18 @@ class Shown(Threaded):
 
     async def stop(self):
         self.web.stopping.set()
-        self.exhibit.feed.close()
+        self.content.feed.close()
         await self.server.stop()
 
 
 @contextmanager
 def shown(source, real=None, **settings):
     """Serve a recording until the block ends."""
-    exhibit = ViewerContent(
+    content = ViewerContent(
         source=source,
         status=lambda: status_of(source),
         feed=Feed(source.after, newest=source.newest),
         real=real,
     )
-    with Shown(exhibit, MapSettings(**settings)).serving() as one:
+    with Shown(content, MapSettings(**settings)).serving() as one:
         yield one

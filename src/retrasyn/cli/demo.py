@@ -84,7 +84,7 @@ def _show(settings: RunSettings, pace: float, port: int, *, opens: bool) -> int:
         from retrasyn.service.settings import MapSettings
         from retrasyn.service.viewing.recordings import LiveSimulation
         from retrasyn.service.web.running import ViewerServer
-    with ViewerServer(host=watch.HERE, port=port) as stand, TemporaryDirectory() as folder:
+    with ViewerServer(host=watch.HERE, port=port) as viewer_server, TemporaryDirectory() as folder:
         real = demo_city(seed=settings.seed)
         live = LiveSimulation(
             SimulatedRun.of(real, settings), pace, "A small city, real and synthetic"
@@ -96,8 +96,8 @@ def _show(settings: RunSettings, pace: float, port: int, *, opens: bool) -> int:
             await live.run()
             print("The day is over; the map stays until Ctrl-C.", flush=True)
 
-        return stand.show(
-            live.exhibit(real),
+        return viewer_server.show(
+            live.content(real),
             MapSettings(roads=roads),
             announce=watch.announcing("The city is shown as it is made at", opens=opens),
             meanwhile=unfold,

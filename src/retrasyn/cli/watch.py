@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from retrasyn.data.trajectories import Trajectories
     from retrasyn.privacy.receipt import Receipt
     from retrasyn.service.settings import MapSettings
-    from retrasyn.service.viewing.content import ViewerContent
+    from retrasyn.service.viewing.source import ViewerContent
     from retrasyn.space import Box, Grid
 
 
@@ -103,29 +103,29 @@ def watch(
         raise SettingError(f"{len(files)} files were given; name one real and one synthetic file")
     check_files(box, _SIDE if grid is None else grid, files)
     changes = _map_changes(setting, roads)
-    with ViewerServer(host=host, port=port) as stand:
-        exhibit, crs = _hang(before, path, grid, box)
-        _warn(exhibit, host)
+    with ViewerServer(host=host, port=port) as viewer_server:
+        content, crs = _read_content(before, path, grid, box)
+        _warn(content, host)
         raise typer.Exit(
-            stand.show(
-                exhibit,
+            viewer_server.show(
+                content,
                 _map_settings(changes, crs),
                 announce=announcing(f"{path.name} is shown at", opens=opens),
             )
         )
 
 
-def _hang(
+def _read_content(
     before: list[Path], path: Path, side: int | None, box: str | None
 ) -> tuple[ViewerContent, str | None]:
     """Read the files and put together what is shown of them; say in which coordinates it is."""
-    from retrasyn.service.viewing.recordings import exhibit_of
+    from retrasyn.service.viewing.recordings import recording_content
 
     values = read_receipt(path)
     receipt = None if values is None else _checked(values, path)
     real = read_file(before[0]) if before else None
     synthetic = read_file(path)
-    shown = exhibit_of(
+    shown = recording_content(
         synthetic,
         _grid(real, synthetic, _side(side, values, path), extent_of(box, {path: values})),
         real=real,
@@ -206,13 +206,13 @@ def _map_settings(changes: dict[str, str], crs: str | None) -> MapSettings:
     return Settings.load(None, changes).map
 
 
-def _warn(exhibit: ViewerContent, host: str) -> None:
+def _warn(content: ViewerContent, host: str) -> None:
     """Say who sees what, loudly where that is more than this machine."""
     from retrasyn.client.curator_client import is_loopback_host
 
-    if exhibit.real is not None:
+    if content.real is not None:
         what = "real positions"
-    elif exhibit.source.receipt() is None:
+    elif content.source.receipt() is None:
         what = "data that no receipt calls synthetic"
     else:
         return

@@ -1,4 +1,4 @@
-"""Reports added up by workers, in this process or on a cluster."""
+"""Adds reports up, in this process or by the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from retrasyn.engines.base import Workers, total
 from retrasyn.messages import Aggregate
 from retrasyn.oracles.registry import BINARY, find_oracle
-from retrasyn.service.settings import ServerSettings
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from retrasyn.arrays import Arrays
     from retrasyn.engines.base import Engine
     from retrasyn.oracles.base import Oracle
-
+    from retrasyn.service.settings import ServerSettings
 
 BATCH = 1 << 16
 """Reports that are sent to a worker at once."""
@@ -32,7 +31,7 @@ def oracle_named(name: str, epsilon: int, n_answers: int) -> Oracle:
 
 @dataclass(slots=True)
 class Sum:
-    """What was added up on one question at one timestamp."""
+    """The sum of the reports on one question at one timestamp."""
 
     counts: npt.NDArray[np.int64]
     n: int = 0
@@ -72,7 +71,7 @@ class Sums:
         return added.n
 
     def sum_of(self, t: int, code: int, n_answers: int) -> npt.NDArray[np.int64]:
-        """Return what was added up: the counts, then the number of reports."""
+        """Return the counts, then the number of reports."""
         found = self.sums.get((t, code), Sum(np.zeros(n_answers, np.int64)))
         return np.append(found.counts, found.n)
 
@@ -89,7 +88,7 @@ class Sums:
         return arrays
 
     def load_arrays(self, arrays: Arrays) -> None:
-        """Take sums over from plain arrays."""
+        """Load all sums from plain arrays."""
         self.sums = {}
         for name, array in arrays.items():
             t, code, what = name.split("/")
@@ -122,14 +121,14 @@ def add_up(
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """One for the synthetic streams and one for the sums of reports; None: this process."""
+    """The engines of the synthetic streams and of the sums of reports; None: this process."""
 
     streams: Engine | None = None
     sums: Workers[Sums] | None = None
 
     @classmethod
     def open(cls, settings: ServerSettings) -> Engines:
-        """Join the cluster that the settings name, if they do."""
+        """Connect to the cluster that the settings name, if they name one."""
         if settings.engine == "local":
             return cls()
         from retrasyn.engines.ray import RayEngine  # noqa: PLC0415 - an extra
@@ -142,7 +141,7 @@ class Engines:
         return cls(streams, Workers.open(sums, Sums.open))
 
     def close(self) -> None:
-        """Drop all workers."""
+        """Close both engines."""
         if self.streams is not None:
             self.streams.close()
         if self.sums is not None:
@@ -150,3 +149,4 @@ class Engines:
 
 
 HERE = Engines()
+"""Everything in this process."""

@@ -1,4 +1,4 @@
-"""The time of day, and the rounds that were opened: those not folded yet, and the latest."""
+"""The rounds that were opened, and the clock that says when the next one is due."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ import time
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from retrasyn.errors import SettingError
 from retrasyn.service.campaign import Campaign
 from retrasyn.service.store import RoundRow
 from retrasyn.wire import round_hash
 from retrasyn.wire.canonical import unseal
 
-_REMEMBERED = 1000
+LONGEST_NAP = 0.5
+"""Seconds after which a sleeper looks at the wall clock again: it may have been set."""
+MAX_SILENCE = 100_000
+"""Most rounds that may be stepped over; beyond it the clock is taken to be wrong."""
+_REMEMBERED = 1000  # rounds
 
 
 @dataclass(slots=True)
 class Calendar:
-    """What opening and folding both look at."""
+    """The rounds of a campaign: those that are not folded yet, and the latest ones."""
 
     campaign: Campaign
     waiting: dict[int, RoundRow] = field(default_factory=dict)  # opened and not folded
@@ -25,7 +30,7 @@ class Calendar:
     _latest: dict[int, RoundRow] = field(default_factory=dict)
 
     def add(self, row: RoundRow, *, waits: bool) -> None:
-        """Take in a round that was opened, now or before a restart; they come in order."""
+        """Add a round that was opened, now or before a restart; rounds come in order."""
         self.newest = row.t
         self._latest[row.t] = row
         while len(self._latest) > _REMEMBERED:
@@ -44,30 +49,36 @@ class Calendar:
         return self._latest[self.newest]
 
     def next_opening(self, now: float) -> int:
-        """Return the instant at which the next round opens."""
+        """Return the time at which the next round opens."""
         t = max(self.campaign.round_at(now) + 1, 0)
         return self.campaign.opening_of(t if self.newest is None else max(t, self.newest + 1))
 
     def head(self) -> bytes:
-        """Return the hash that the next round names as its previous."""
+        """Return the hash of the newest round, which the next one names as its previous."""
         if self.newest is None:
             return round_hash(self.campaign.text)
         return round_hash(unseal(self._latest[self.newest].envelope)[0])
 
 
-LONGEST_NAP = 0.5
-"""Seconds after which a sleeper looks at the wall clock again: it may have been set."""
+def check_silence(t: int, last: int | None) -> None:
+    """Refuse to step over more rounds than could be worked through."""
+    if last is not None and t - last > MAX_SILENCE:
+        raise SettingError(
+            f"the clock shows round {t:,}, and the last one was {last:,}: more than "
+            f"{MAX_SILENCE:,} were missed; set the clock, or begin anew with another name and "
+            'epoch = "next"'
+        )
 
 
 class ServiceClock(Protocol):
-    """Says how late it is, and waits."""
+    """Tells the time, and waits for a time."""
 
     def now(self) -> float:
         """Return Unix seconds."""
         ...  # pragma: no cover - a protocol has no body
 
     async def sleep_until(self, instant: float) -> None:
-        """Return when the clock shows an instant, or a little earlier."""
+        """Return at a given time, or a little earlier."""
         ...  # pragma: no cover - a protocol has no body
 
 
@@ -79,5 +90,5 @@ class SystemClock:
         return time.time()
 
     async def sleep_until(self, instant: float) -> None:
-        """Wait, but never so long that a clock which was set goes unnoticed."""
+        """Wait, but briefly enough to notice that the clock was set."""
         await asyncio.sleep(min(max(instant - self.now(), 0.001), LONGEST_NAP))

@@ -1,4 +1,4 @@
-"""One campaign: what its manifest promises, and the curator that keeps to it.
+"""One campaign: its manifest, its signing key, and the curator that keeps to them.
 
 The settings behind the manifest are kept in the folder. The same settings mean the same manifest
 at every start; others mean a new one, which devices refuse until their owners have agreed.
@@ -26,6 +26,9 @@ from retrasyn.space import Box, Grid
 from retrasyn.wire import encode_manifest, encode_round, manifest_id
 
 Sampling = Literal["phase", "self", "curator"]
+_FREE = {"close_after", "grace", "epoch"}
+"""Settings that may change within a campaign: rounds state the first two, the epoch is kept."""
+_log = logging.getLogger(__name__)
 
 
 def run_settings_of(settings: CampaignSettings) -> RunSettings:
@@ -81,7 +84,7 @@ def grid_of(settings: CampaignSettings) -> Grid:
 def manifest_of(
     settings: CampaignSettings, run: RunSettings, *, key: bytes, epoch: int
 ) -> Manifest:
-    """Write the promise down."""
+    """Return the manifest that devices agree to."""
     method = run.method
     fields: dict[str, Any] = {
         "division": method.division.name,
@@ -123,14 +126,9 @@ def _text(value: str | float | bool) -> str:  # noqa: FBT001 - a switch of a met
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-_log = logging.getLogger(__name__)
-_FREE = {"close_after", "grace", "epoch"}
-"""Settings that do not bind: rounds state the first two anew, and an epoch is kept."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
-    """A manifest, its signature, and what is behind it."""
+    """A signed manifest, with the method, grid, seed and key behind it."""
 
     settings: CampaignSettings  # with the epoch as a number
     manifest: Manifest
@@ -141,16 +139,16 @@ class Campaign:
     signer: Signer = field(repr=False)
 
     @classmethod
-    def open(cls, settings: Settings, vault: Secrets, now: float) -> Campaign:
-        """Go on with the campaign in the folder if its settings are still the same, or begin."""
+    def open(cls, settings: Settings, secrets: Secrets, now: float) -> Campaign:
+        """Continue the campaign in the folder if its settings are the same, or begin a new one."""
         wanted = settings.campaign
-        kept = _read(vault)
+        kept = _read(secrets)
         same = kept is not None and _binding(kept) == _binding(wanted)
         if same and kept is not None and wanted.epoch in ("next", kept.epoch):
-            return cls.of(wanted.model_copy(update={"epoch": kept.epoch}), vault)
-        campaign = cls.of(_dated(wanted, kept, now), vault)
+            return cls.of(wanted.model_copy(update={"epoch": kept.epoch}), secrets)
+        campaign = cls.of(_dated(wanted, kept, now), secrets)
         if kept is not None:
-            if campaign.id == cls.of(kept, vault).id:
+            if campaign.id == cls.of(kept, secrets).id:
                 raise SettingError(
                     "the method or the seed changed, and the manifest does not show it; give the "
                     'campaign another name, or set epoch = "next"'
@@ -158,15 +156,15 @@ class Campaign:
             _log.warning("campaign changed manifest=%s", campaign.id.hex())
         return campaign
 
-    def keep(self, vault: Secrets) -> None:
-        """Write down what the next start has to go on with."""
+    def keep(self, secrets: Secrets) -> None:
+        """Write the settings that the next start continues with."""
         text = self.settings.model_dump_json(indent=2)
-        write_durably(_place(vault), text.encode() + b"\n", private=True)
+        write_durably(_place(secrets), text.encode() + b"\n", private=True)
 
     @classmethod
-    def of(cls, settings: CampaignSettings, vault: Secrets) -> Campaign:
+    def of(cls, settings: CampaignSettings, secrets: Secrets) -> Campaign:
         """Build a campaign whose epoch is known."""
-        signer = vault.signer()
+        signer = secrets.signer()
         run = run_settings_of(settings)
         if not isinstance(settings.epoch, int):
             raise AssertionError("the epoch is decided first")  # noqa: TRY004 - our mistake
@@ -180,17 +178,17 @@ class Campaign:
             envelope=signer.sign("manifest", text),
             run_settings=dataclasses.replace(
                 run,
-                seed=vault.seed() if settings.seed == "random" else settings.seed,
+                seed=secrets.seed() if settings.seed == "random" else settings.seed,
                 seed_is_secret=True,
             ),
             signer=signer,
         )
 
     @staticmethod
-    def kept(vault: Secrets) -> Campaign | None:
+    def kept(secrets: Secrets) -> Campaign | None:
         """Return the campaign that was run last in a folder."""
-        settings = _read(vault)
-        return None if settings is None else Campaign.of(settings, vault)
+        settings = _read(secrets)
+        return None if settings is None else Campaign.of(settings, secrets)
 
     @property
     def grid(self) -> Grid:
@@ -198,7 +196,7 @@ class Campaign:
         return self.run_settings.grid
 
     def sign(self, kind: str, text: bytes) -> bytes:
-        """Return a text in its signed envelope."""
+        """Return a text in a signed envelope."""
         return self.signer.sign(kind, text)
 
     def make_curator(self, engine: Engine | None = None) -> Curator:
@@ -206,15 +204,15 @@ class Campaign:
         return Curator(self.run_settings, engine=engine)
 
     def round_at(self, now: float) -> int:
-        """Return the timestamp that an instant belongs to; negative before the first."""
+        """Return the timestamp of the round at a time; negative before the first."""
         return int((now - self.manifest.epoch) // self.manifest.period)
 
     def opening_of(self, t: int) -> int:
-        """Return the instant at which round t opens."""
+        """Return the time at which round t opens."""
         return self.manifest.epoch + t * self.manifest.period
 
     def closing_of(self, t: int) -> int:
-        """Return the instant at which round t closes."""
+        """Return the time at which round t closes."""
         return self.opening_of(t) + self.settings.seconds_open
 
     def write_round(self, t: int, *, epsilon: int, portion: int, previous: bytes) -> bytes:
@@ -248,13 +246,13 @@ def _dated(wanted: CampaignSettings, kept: CampaignSettings | None, now: float) 
     return wanted.model_copy(update={"epoch": epoch})
 
 
-def _place(vault: Secrets) -> Path:
-    return vault.folder / "campaign.json"
+def _place(secrets: Secrets) -> Path:
+    return secrets.folder / "campaign.json"
 
 
-def _read(vault: Secrets) -> CampaignSettings | None:
+def _read(secrets: Secrets) -> CampaignSettings | None:
     """Return the settings of the campaign in a folder, if there is one."""
-    path = _place(vault)
+    path = _place(secrets)
     try:
         if not is_there(path):
             return None

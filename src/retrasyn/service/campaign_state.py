@@ -1,4 +1,4 @@
-"""The curator and its books, moved on by folded rounds, and their snapshots on the disk."""
+"""The state of a campaign, which its folded rounds move on, and its snapshots on the disk."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from retrasyn._version import __version__
 from retrasyn.arrays import check_seal, load_arrays, save_arrays
+from retrasyn.curator import Curator
 from retrasyn.errors import CheckpointError, OutputError
 from retrasyn.files import make_durable
 from retrasyn.messages import Flags, Release
@@ -24,10 +25,13 @@ from retrasyn.service.folded_round import FoldedRound
 from retrasyn.simulation.accounting import receipt_of
 from retrasyn.simulation.rounds import Folded, Recorded
 
+_KEPT = 2  # snapshots
+_log = logging.getLogger(__name__)
+
 
 @dataclass(slots=True)
 class CampaignState:
-    """All that a campaign has come to so far. A function of its folded rounds and nothing else."""
+    """The curator, its ledgers and totals: a function of the folded rounds and nothing else."""
 
     campaign: Campaign
     engines: Engines = HERE
@@ -43,10 +47,20 @@ class CampaignState:
     @property
     def t(self) -> int | None:
         """The last timestamp stepped through."""
-        return self.recorded.curator.state.t
+        return self.curator.state.t
+
+    @property
+    def curator(self) -> Curator:
+        """The curator that the folded rounds move on."""
+        return self.recorded.curator
+
+    @property
+    def n_reports(self) -> int:
+        """How many reports were counted so far."""
+        return self.curator.state.n_reports
 
     def step(self, round_: FoldedRound) -> Release:
-        """Take a folded round in."""
+        """Move on by a folded round, and return what is released."""
         folded = round_.folded
         self.presence.follow(folded.t, round_.changes)
         self.recorded.n_users = round_.n_ever
@@ -71,7 +85,7 @@ class CampaignState:
         return self.recorded.step(missed)
 
     def receipt(self, release: Release) -> Receipt:
-        """State what the campaign cost so far, for the file of one release."""
+        """Return the receipt of one release: what the campaign cost so far."""
         manifest = self.campaign.manifest
         first = release.t - max(manifest.gap, manifest.window + 1)
         receipt = receipt_of(self.recorded, after=first)
@@ -92,7 +106,7 @@ class CampaignState:
         }
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take everything over from plain arrays."""
+        """Load everything from plain arrays."""
         recorded = self.recorded
         recorded.curator.state.load_arrays(arrays)
         recorded.declared.load_arrays("declared", arrays)
@@ -104,13 +118,9 @@ class CampaignState:
         recorded.n_users = totals[5]
 
 
-_log = logging.getLogger(__name__)
-_KEPT = 2
-
-
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """A folder with the latest states of one campaign."""
+    """The folder with the latest saved states of one campaign."""
 
     folder: Path
 
@@ -123,12 +133,12 @@ class Snapshots:
             raise OutputError(f"folder {folder} cannot be made: {error.strerror}") from None
         return cls(folder)
 
-    def save(self, account: CampaignState) -> None:
-        """Write the state down; the two newest snapshots are kept."""
-        if account.t is None:
+    def save(self, state: CampaignState) -> None:
+        """Save the state; the two newest snapshots are kept."""
+        if state.t is None:
             return
-        arrays = account.to_arrays() | {"made_by": _maker(account.campaign)}
-        save_arrays(self.folder / f"{account.t:010d}.npz", arrays)
+        arrays = state.to_arrays() | {"made_by": _maker(state.campaign)}
+        save_arrays(self.folder / f"{state.t:010d}.npz", arrays)
         make_durable(self.folder)
         for path in self._newest_first()[_KEPT:]:
             path.unlink(missing_ok=True)
@@ -139,18 +149,18 @@ class Snapshots:
         The store has folded rounds up to `until`; one put back from a copy may have fewer.
         """
         for path in self._newest_first():
-            account = CampaignState(campaign, engines)
+            state = CampaignState(campaign, engines)
             try:
                 arrays = load_arrays(path)
                 check_seal(path, arrays)
                 fits = arrays.pop("made_by").tobytes() == _maker(campaign).tobytes()
                 if fits:
-                    account.load_arrays(arrays)
+                    state.load_arrays(arrays)
             except (CheckpointError, KeyError, ValueError, IndexError):
                 _log.warning("snapshot damaged file=%s", path.name)
                 continue
-            if fits and account.last is not None and account.last <= until:
-                return account
+            if fits and state.last is not None and state.last <= until:
+                return state
             _log.warning("snapshot passed over file=%s", path.name)
         return CampaignState(campaign, engines)
 
@@ -159,5 +169,5 @@ class Snapshots:
 
 
 def _maker(campaign: Campaign) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """Return what a snapshot has to agree with: campaign and version."""
+    """Return the campaign id and version that a snapshot must have been made with."""
     return np.frombuffer(campaign.id + __version__.encode(), np.uint8)

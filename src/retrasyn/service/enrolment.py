@@ -1,4 +1,4 @@
-"""Who is enrolled, who shares, and since when."""
+"""Enrolled devices: their tokens and keys, and since when each has been sharing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,22 +16,26 @@ import numpy.typing as npt
 from retrasyn.arrays import grown
 from retrasyn.errors import SettingError, UnknownToken
 from retrasyn.messages import ENTERING, QUITTING, Flags
-from retrasyn.service.admission.gate import Admission
-from retrasyn.service.counters import Counters
-from retrasyn.service.store import CampaignStore, DeviceRow
-from retrasyn.service.write_queue import WriteQueue
+from retrasyn.service.store.base import CampaignStore, DeviceRow
 from retrasyn.wire.frames import tag_of
 from retrasyn.wire.layout import DEVICE_BYTES
+
+if TYPE_CHECKING:
+    from retrasyn.service.admission.admission import Admission
+    from retrasyn.service.runtime import Counters
+    from retrasyn.service.write_queue import WriteQueue
 
 MOST_AT_ONCE = 10_000
 _SECRET_BYTES = 32
 _TOKEN_BYTES = 18
 LEAVE = b"retrasyn/1/leave\n"
+"""What a device that leaves puts its tag on, before the manifest's id and its own."""
+_NOT_HERE = -1
 
 
 @dataclass(frozen=True, slots=True)
 class NewDevice:
-    """What a device is told once: who it is, and the key of its tags."""
+    """The id and the secret key of a new device, which it is told once."""
 
     device: bytes = field(repr=False)  # id, 16 bytes
     key: bytes = field(repr=False)  # 32 bytes
@@ -43,16 +47,22 @@ class EnrolledDevices:
 
     campaign: bytes  # id of the manifest, which a device names when it leaves
     store: CampaignStore
-    gate: Admission
-    ingest: WriteQueue
+    admission: Admission
+    write_queue: WriteQueue
     counters: Counters
     n_ever: int = 0
     _rows: dict[bytes, DeviceRow] = field(default_factory=dict, repr=False)
 
+    async def load(self) -> None:
+        """Read who is enrolled from the store."""
+        self.n_ever = await self.write_queue.run(self.store.n_ever_enrolled)
+        for row in await self.write_queue.run(lambda: list(self.store.devices())):
+            self.add(row)
+
     def add(self, row: DeviceRow) -> None:
-        """Let a device in."""
+        """Let a device send reports."""
         self._rows[row.device] = row
-        self.gate.add_device(row.key, row.device, row.secret)
+        self.admission.add_device(row.key, row.device, row.secret)
         self.n_ever = max(self.n_ever, row.key + 1)
 
     @property
@@ -74,7 +84,7 @@ class EnrolledDevices:
         if not 1 <= n <= MOST_AT_ONCE:
             raise SettingError(f"{n} tokens cannot be made at once; ask for 1 to {MOST_AT_ONCE:,}")
         tokens = [secrets.token_urlsafe(_TOKEN_BYTES) for _ in range(n)]
-        await self.ingest.run(self.store.add_tokens, [_hash(token) for token in tokens])
+        await self.write_queue.run(self.store.add_tokens, [_hash(token) for token in tokens])
         return tokens
 
     async def enrol(self, tokens: list[str]) -> list[NewDevice]:
@@ -85,7 +95,7 @@ class EnrolledDevices:
             )
         fresh = [(os.urandom(DEVICE_BYTES), os.urandom(_SECRET_BYTES)) for _ in tokens]
         hashes = [_hash(token) for token in tokens]
-        keys = await self.ingest.run(self.store.enrol, hashes, fresh)
+        keys = await self.write_queue.run(self.store.enrol, hashes, fresh)
         for key, (device, secret) in zip(keys, fresh, strict=True):
             self.add(DeviceRow(key, device, secret))
         self.counters.devices_enrolled += len(fresh)
@@ -104,18 +114,15 @@ class EnrolledDevices:
         """Forget a device; what it has sent still counts. False if there is none of that id."""
         if device not in self._rows:
             return False
-        found = bool(await self.ingest.run(self.store.remove_device, device))
+        found = bool(await self.write_queue.run(self.store.remove_device, device))
         if self._rows.pop(device, None) is not None:
-            self.gate.remove_device(device)
+            self.admission.remove_device(device)
             self.counters.devices_removed += 1
         return found
 
 
 def _hash(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
-
-
-_NOT_HERE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +162,7 @@ class Presence:
     entered: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     def flags(self, t: int, heard: RoundHeartbeats) -> Flags:
-        """Return who starts and how long those who stop were there.
+        """Return how many start, and how long those who stop were there.
 
         A device whose first heartbeats were lost counts as there from the first that was heard;
         one that was never heard before it stopped was there for one timestamp at least.
@@ -168,14 +175,14 @@ class Presence:
         return Flags(n_entering=n_entering, ages_of_quitters=ages)
 
     def changes(self, heard: RoundHeartbeats) -> RoundHeartbeats:
-        """Return the heartbeats that change who is known to be here: all there is to remember."""
+        """Return only the heartbeats that change who is known to be here."""
         self._make_room(heard.keys)
         unknown = self.entered[heard.keys] == _NOT_HERE
         told = unknown | (heard.kinds == ENTERING) | (heard.kinds == QUITTING)
         return RoundHeartbeats(heard.keys[told], heard.kinds[told])
 
     def follow(self, t: int, heard: RoundHeartbeats) -> None:
-        """Remember what a round, or its changes alone, told."""
+        """Update from the heartbeats of a round, or from its changes alone."""
         self._make_room(heard.keys)
         begins = (heard.kinds == ENTERING) | (self.entered[heard.keys] == _NOT_HERE)
         self.entered[heard.keys[begins]] = t
@@ -189,5 +196,5 @@ class Presence:
         return {"presence_entered": self.entered}
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take everything over from plain arrays."""
+        """Load everything from plain arrays."""
         self.entered = arrays["presence_entered"].copy()

@@ -1,4 +1,4 @@
-"""What remains of a round, and its one form as bytes."""
+"""A folded round: its sums and keys, and their canonical bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NUMBER = np.dtype("<u4")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldedRound:
-    """A folded round with what a restart needs besides."""
+    """A folded round with what else a restart needs."""
 
     folded: Folded
     n_ever: int  # devices that ever enrolled
@@ -46,7 +46,7 @@ def by_code(folded: Folded, ages: tuple[int, ...]) -> list[tuple[int, Answers]]:
 
 
 def to_bytes(round_: FoldedRound, manifest: Manifest) -> bytes:
-    """Write a folded round in its one form: a header in canonical JSON, then plain numbers."""
+    """Return the canonical bytes of a folded round: a JSON header, then plain numbers."""
     folded, flags = round_.folded, round_.folded.flags
     answers = by_code(folded, manifest.ages)
     header: dict[str, Any] = {

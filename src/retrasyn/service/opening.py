@@ -1,32 +1,86 @@
-"""Rounds open on the clock: what they ask is decided, signed, recorded, and then told."""
+"""Opens rounds: decides what each asks, signs it, records it and lets reports in."""
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from retrasyn.curator import Curator
-from retrasyn.errors import SettingError
 from retrasyn.messages import Ask, Grant, Manifest, Roster
 from retrasyn.randomness.kernels import words_at
 from retrasyn.randomness.words import address
-from retrasyn.service.admission.gate import Admission
-from retrasyn.service.calendar import Calendar, ServiceClock
-from retrasyn.service.campaign import Campaign
-from retrasyn.service.campaign_state import CampaignState
-from retrasyn.service.counters import Counters
-from retrasyn.service.enrolment import EnrolledDevices
-from retrasyn.service.store import CampaignStore, RoundRow
-from retrasyn.service.write_queue import WriteQueue
+from retrasyn.service.calendar import check_silence
+from retrasyn.service.store import RoundRow
+from retrasyn.service.store.base import KEY, keys_in
+
+if TYPE_CHECKING:
+    from retrasyn.service.runtime import CampaignRuntime
 
 EVERYBODY = 1 << 64
-KEY = np.dtype("<u4")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Opening:
+    """Opens the rounds of a running campaign."""
+
+    runtime: CampaignRuntime
+
+    async def open_due(self, now: float) -> None:
+        """Open the round of this instant, unless it was opened or its time is over."""
+        runtime, campaign, calendar = self.runtime, self.runtime.campaign, self.runtime.calendar
+        t = campaign.round_at(now)
+        if t < 0 or now >= campaign.closing_of(t) or self._is_past(t):
+            return
+        check_silence(t, runtime.state.t)
+        asked = await self._decide(t)
+        if runtime.clock.now() >= campaign.closing_of(t):
+            return  # deciding had to wait for a fold that took the whole round
+        text = campaign.write_round(
+            t,
+            epsilon=asked.epsilon or campaign.manifest.epsilon,
+            portion=asked.portion,
+            previous=calendar.head(),
+        )
+        row = RoundRow(
+            t=t,
+            epsilon=asked.epsilon,
+            portion=asked.portion,
+            ends=campaign.closing_of(t) + campaign.settings.seconds_of_grace,
+            envelope=campaign.sign("round", text),
+            drawn=asked.drawn_bytes,
+        )
+        await runtime.write_queue.run(runtime.store.add_round, row)
+        runtime.admission.open_round(row)
+        calendar.add(row, waits=True)
+        runtime.counters.rounds_opened += 1
+        _log.info("round opened t=%d epsilon=%d", t, row.epsilon)
+
+    def _is_past(self, t: int) -> bool:
+        """Tell whether a round was opened, or stepped over, before: a clock may be set back."""
+        lasts = (self.runtime.calendar.newest, self.runtime.state.t)
+        return any(last is not None and t <= last for last in lasts)
+
+    async def _decide(self, t: int) -> Asked:
+        """Decide what to ask; slots do not depend on the state, so nobody waits for it."""
+        runtime, manifest = self.runtime, self.runtime.campaign.manifest
+        if manifest.sampling == "phase":
+            return Asked(epsilon=manifest.epsilon, portion=EVERYBODY)
+        async with runtime.state_lock:
+            return decide(
+                runtime.state.curator,
+                manifest,
+                t,
+                pending=list(runtime.calendar.waiting.values()),
+                enrolled=runtime.devices.keys(),
+                size=runtime.state.size,
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +98,6 @@ class Asked:
 
 
 NOTHING = Asked(epsilon=0, portion=0)
-
-
-def keys_in(drawn: bytes | None) -> npt.NDArray[np.int64]:
-    """Return the recorded keys of those who were drawn."""
-    return np.frombuffer(drawn or b"", KEY).astype(np.int64)
 
 
 def decide(
@@ -104,84 +153,3 @@ def _offered(
     unpaid = [Grant(t=row.t, epsilon=row.epsilon, reporters=keys_in(row.drawn)) for row in pending]
     ledger = curator.state.ledger
     return ledger.offer(ask, t=t, roster=roster, seed=curator.seed, unpaid=unpaid)
-
-
-_log = logging.getLogger(__name__)
-MAX_SILENCE = 100_000
-"""Most rounds that may be stepped over; beyond it the clock is taken to be wrong."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Opening:
-    """Opens the round of an instant."""
-
-    campaign: Campaign
-    calendar: Calendar
-    account: CampaignState
-    store: CampaignStore
-    gate: Admission
-    ingest: WriteQueue
-    devices: EnrolledDevices
-    counters: Counters
-    clock: ServiceClock
-    lock: asyncio.Lock  # of the account
-
-    async def open_due(self, now: float) -> None:
-        """Open the round of this instant, unless it was opened or its time is over."""
-        t = self.campaign.round_at(now)
-        if t < 0 or now >= self.campaign.closing_of(t) or self._is_past(t):
-            return
-        check_silence(t, self.account.t)
-        asked = await self._decide(t)
-        if self.clock.now() >= self.campaign.closing_of(t):
-            return  # deciding had to wait for a fold that took the whole round
-        text = self.campaign.write_round(
-            t,
-            epsilon=asked.epsilon or self.campaign.manifest.epsilon,
-            portion=asked.portion,
-            previous=self.calendar.head(),
-        )
-        row = RoundRow(
-            t=t,
-            epsilon=asked.epsilon,
-            portion=asked.portion,
-            ends=self.campaign.closing_of(t) + self.campaign.settings.seconds_of_grace,
-            envelope=self.campaign.sign("round", text),
-            drawn=asked.drawn_bytes,
-        )
-        await self.ingest.run(self.store.add_round, row)
-        self.gate.open_round(row)
-        self.calendar.add(row, waits=True)
-        self.counters.rounds_opened += 1
-        _log.info("round opened t=%d epsilon=%d", t, row.epsilon)
-
-    def _is_past(self, t: int) -> bool:
-        """Tell whether a round was opened, or stepped over, before: a clock may be set back."""
-        return any(
-            last is not None and t <= last for last in (self.calendar.newest, self.account.t)
-        )
-
-    async def _decide(self, t: int) -> Asked:
-        """Decide what to ask; slots need no look at the account, so nobody waits for it."""
-        manifest = self.campaign.manifest
-        if manifest.sampling == "phase":
-            return Asked(epsilon=manifest.epsilon, portion=EVERYBODY)
-        async with self.lock:
-            return decide(
-                self.account.recorded.curator,
-                manifest,
-                t,
-                pending=list(self.calendar.waiting.values()),
-                enrolled=self.devices.keys(),
-                size=self.account.size,
-            )
-
-
-def check_silence(t: int, last: int | None) -> None:
-    """Refuse to go on so long after the last round that it would take for ever."""
-    if last is not None and t - last > MAX_SILENCE:
-        raise SettingError(
-            f"the clock shows round {t:,}, and the last one was {last:,}: more than "
-            f"{MAX_SILENCE:,} were missed; set the clock, or begin anew with another name and "
-            'epoch = "next"'
-        )

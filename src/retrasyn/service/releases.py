@@ -1,13 +1,11 @@
-"""Releases on the disk, and for readers who wait for the next."""
+"""The releases of a campaign on the disk: a Parquet file, a receipt and a summary each."""
 
 from __future__ import annotations
 
-import asyncio
 import bisect
 import datetime as dt
 import json
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,7 +29,7 @@ from retrasyn.space import Grid
 
 MOST_AT_ONCE = 10_000
 """Timestamps that one answer may hold."""
-_CACHED = 512
+_CACHED = 512  # summaries
 
 
 @dataclass(slots=True)
@@ -45,7 +43,7 @@ class Releases(ReleaseSource):
 
     @classmethod
     def open(cls, folder: Path, campaign: Campaign) -> Releases:
-        """Make the folder if need be, and see what is in it."""
+        """Make the folder if need be, and list the releases in it."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -53,11 +51,11 @@ class Releases(ReleaseSource):
         return cls(folder, campaign, sorted(int(path.stem) for path in folder.glob("*.parquet")))
 
     def path(self, t: int) -> Path:
-        """Return where release t is, or would be."""
+        """Return the path of release t, whether it exists or not."""
         return self.folder / f"{t:010d}.parquet"
 
     def write(self, release: Release, receipt: Receipt) -> None:
-        """Write a release, durable when this returns; what is whole already stays as it is.
+        """Write a release, durable when this returns; one that exists is not changed.
 
         The Parquet file comes last: where it is, the others are, too.
         """
@@ -84,7 +82,7 @@ class Releases(ReleaseSource):
         return self.campaign.grid
 
     def summary(self, t: int) -> Summary | None:
-        """Return what release t holds, with points per cell; None if it is not there."""
+        """Return the summary of release t, with points per cell; None if it does not exist."""
         if not self.has(t):
             return None
         found = self._recent.get(t)
@@ -99,12 +97,12 @@ class Releases(ReleaseSource):
         return found
 
     def points_at(self, t: int) -> TimestampPoints | None:
-        """Return the points of release t; None if it is not there."""
+        """Return the points of release t; None if it does not exist."""
         columns = self._columns(t, "traj_id", "x", "y")
         return None if columns is None else TimestampPoints(*columns)
 
     def places_at(self, t: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
-        """Return x and y of release t; None if it is not there."""
+        """Return x and y of release t; None if it does not exist."""
         columns = self._columns(t, "x", "y")
         return None if columns is None else (columns[0], columns[1])
 
@@ -136,7 +134,7 @@ class Releases(ReleaseSource):
         )
 
     def receipt(self, t: int | None = None) -> str | None:
-        """Return the receipt of release t, or of the newest; None if it is not there."""
+        """Return the receipt of release t, or of the newest; None if it does not exist."""
         t = self.newest if t is None else t
         if t is None or not self.has(t):
             return None
@@ -159,7 +157,7 @@ class Releases(ReleaseSource):
         return self.folder / f"{t:010d}.summary.json"
 
     def _summary_of(self, release: Release) -> Summary:
-        """Return what a release holds in plain values."""
+        """Return the summary of a release."""
         n_cells = self.campaign.grid.n_cells
         return {
             "t": release.t,
@@ -189,46 +187,3 @@ def _trajectories(release: Release, clock: Clock) -> Trajectories:
 def _no_points(clock: Clock) -> Trajectories:
     nobody, nowhere = np.empty(0, np.int64), np.empty(0)
     return Trajectories(nobody, nobody, np.zeros(1, np.int64), nowhere, nowhere, clock=clock)
-
-
-_Summary = dict[str, Any]
-_AT_ONCE = 100
-
-
-@dataclass(slots=True)
-class Feed:
-    """Wakes readers when there is something new; each reads on from where it is.
-
-    Nothing is queued for anybody, so a slow reader costs nothing but its own lag.
-    """
-
-    read: Callable[[int, int], Sequence[tuple[int, _Summary]]]  # after t, at most so many
-    newest: int | None = None
-    _news: asyncio.Event = field(default_factory=asyncio.Event)
-    _closed: bool = False
-
-    def publish(self, t: int) -> None:
-        """Tell everybody that release t is there."""
-        self.newest = t
-        self._wake()
-
-    def close(self) -> None:
-        """Let every reader come to its end."""
-        self._closed = True
-        self._wake()
-
-    def _wake(self) -> None:
-        news, self._news = self._news, asyncio.Event()
-        news.set()
-
-    async def subscribe(self, after: int | None = None) -> AsyncIterator[tuple[int, _Summary]]:
-        """Go through releases after t, or after now, as long as the service runs."""
-        place = after if after is not None else -1 if self.newest is None else self.newest
-        while not self._closed:
-            news = self._news
-            found = self.read(place, _AT_ONCE)
-            for t, summary in found:
-                yield t, summary
-                place = t
-            if not found:
-                await news.wait()

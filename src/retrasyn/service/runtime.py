@@ -1,198 +1,237 @@
-"""All parts of one running campaign, set up from what its store and its snapshots hold."""
+"""One running campaign: the parts that opening, closing and the web routes share."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from pathlib import Path
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
 
-from retrasyn.service.admission.gate import Admission
+import numpy as np
+
+from retrasyn.messages import MICRO
+from retrasyn.privacy.receipt import state_guarantee
+from retrasyn.service.admission.admission import Admission
 from retrasyn.service.aggregation import HERE, Engines
 from retrasyn.service.calendar import Calendar, ServiceClock
 from retrasyn.service.campaign import Campaign
-from retrasyn.service.campaign_state import Snapshots
-from retrasyn.service.closing import Closing
-from retrasyn.service.counters import Counters
+from retrasyn.service.campaign_state import CampaignState, Snapshots
 from retrasyn.service.enrolment import EnrolledDevices
-from retrasyn.service.folded_round import from_bytes
-from retrasyn.service.opening import Opening
-from retrasyn.service.releases import Feed, Releases
-from retrasyn.service.scheduler import Scheduler
-from retrasyn.service.settings import LimitSettings
+from retrasyn.service.releases import Releases
+from retrasyn.service.settings import Settings
 from retrasyn.service.store import CampaignStore
+from retrasyn.service.store.base import keys_in
+from retrasyn.service.viewing.source import Feed
 from retrasyn.service.write_queue import WriteQueue
+from retrasyn.wire.layout import DEVICE_BYTES
 
-PATIENCE = 10.0
-"""Seconds to wait for a fold to end."""
-_LATEST = 1000  # rounds that are told again
+_LATEST = 1000  # rounds that can be asked for again
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
+class Counters:
+    """Totals since the process started; nothing here tells one device from another."""
+
+    rounds_opened: int = 0
+    rounds_folded: int = 0
+    rounds_missed: int = 0  # that never opened, because the service was not running
+    rounds_recovered: int = 0  # stepped through again after a restart
+    reports_folded: int = 0
+    reports_dropped: int = 0  # that the curator's own ledger refused when they were folded
+    heartbeats_folded: int = 0
+    alarms: int = 0  # poisoning tests that raised an alarm
+    releases_written: int = 0
+    snapshots_saved: int = 0
+    devices_enrolled: int = 0
+    devices_removed: int = 0
+    failures: int = 0  # of opening, folding or releasing, each tried again
+    fold_seconds: float = 0.0  # that the last fold took, release included
+
+    def to_dict(self) -> dict[str, float]:
+        """Return all totals by name."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(slots=True, kw_only=True)
 class CampaignRuntime:
-    """A campaign and everything that moves it."""
+    """A campaign with its store, its devices, its open rounds and its releases."""
 
+    settings: Settings
     campaign: Campaign
-    gate: Admission
-    ingest: WriteQueue
+    clock: ServiceClock
+    counters: Counters
+    store: CampaignStore
+    admission: Admission
+    write_queue: WriteQueue
     devices: EnrolledDevices
     calendar: Calendar
+    state: CampaignState
+    snapshots: Snapshots
     releases: Releases
     feed: Feed
-    rounds: Scheduler
+    state_lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # one step or decision at a time
+    troubles: dict[str, str] = field(default_factory=dict)  # what fails at the moment, and why
+    stopped: bool = False
 
     @classmethod
-    async def recover(
+    async def open(
         cls,
         campaign: Campaign,
         store: CampaignStore,
         *,
-        folder: Path,
-        limits: LimitSettings,
-        counters: Counters,
+        settings: Settings,
         clock: ServiceClock,
+        counters: Counters,
         engines: Engines = HERE,
     ) -> CampaignRuntime:
-        """Set a campaign up where it was left: the newest snapshot, and the rounds since.
+        """Load a campaign from its store and its newest snapshot.
 
-        Releases that are missing after the snapshot are written again, with the same bytes.
+        The rounds folded since that snapshot are still to be stepped through:
+        `Closing.catch_up` does that.
         """
-        gate = Admission(campaign.manifest, campaign.id)
-        ingest = WriteQueue(gate, store, clock=clock.now, queue_frames=limits.queue_frames)
+        admission = Admission(campaign.manifest, campaign.id)
+        limit = settings.limits.queue_frames
+        write_queue = WriteQueue(admission, store, clock=clock.now, queue_frames=limit)
+        folder, name = settings.server.folder, campaign.id.hex()
         try:
-            return await cls._recover(
-                campaign, store, gate, ingest, folder, limits, counters, clock, engines
-            )
+            await write_queue.run(store.enter, campaign.id)
+            devices = EnrolledDevices(campaign.id, store, admission, write_queue, counters)
+            await devices.load()
+            calendar, until = await _load_calendar(campaign, store, write_queue, clock.now())
+            await _refill(admission, store, write_queue, calendar)
+            snapshots = Snapshots.open(folder / "snapshots" / name)
+            state = await asyncio.to_thread(snapshots.load, campaign, until=until, engines=engines)
+            releases = Releases.open(folder / "releases" / name, campaign)
         except BaseException:
-            await ingest.close()
+            await write_queue.close()
             raise
-
-    @classmethod
-    async def _recover(
-        cls,
-        campaign: Campaign,
-        store: CampaignStore,
-        gate: Admission,
-        ingest: WriteQueue,
-        folder: Path,
-        limits: LimitSettings,
-        counters: Counters,
-        clock: ServiceClock,
-        engines: Engines,
-    ) -> CampaignRuntime:
-        await ingest.run(store.enter, campaign.id)
-        devices = await _devices(campaign, store, gate, ingest, counters)
-        calendar, until = await _calendar(campaign, store, ingest, clock.now())
-        snapshots = Snapshots.open(folder / "snapshots" / campaign.id.hex())
-        account = await asyncio.to_thread(snapshots.load, campaign, until=until, engines=engines)
-        releases = Releases.open(folder / "releases" / campaign.id.hex(), campaign)
-        feed, lock = Feed(releases.after), asyncio.Lock()
-        closing = Closing(
-            campaign=campaign,
-            calendar=calendar,
-            account=account,
-            store=store,
-            gate=gate,
-            ingest=ingest,
-            devices=devices,
-            releases=releases,
-            snapshots=snapshots,
-            feed=feed,
-            counters=counters,
-            lock=lock,
-            snapshot_every=limits.snapshot_every,
-        )
-        opening = Opening(
-            campaign=campaign,
-            calendar=calendar,
-            account=account,
-            store=store,
-            gate=gate,
-            ingest=ingest,
-            devices=devices,
-            counters=counters,
-            clock=clock,
-            lock=lock,
-        )
-        await ingest.run(_step_again, store, closing)
-        await _refill(gate, store, ingest, calendar)
-        feed.newest = releases.newest
-        rounds = Scheduler(
-            calendar=calendar, opening=opening, closing=closing, counters=counters, clock=clock
-        )
         return cls(
+            settings=settings,
             campaign=campaign,
-            gate=gate,
-            ingest=ingest,
+            clock=clock,
+            counters=counters,
+            store=store,
+            admission=admission,
+            write_queue=write_queue,
             devices=devices,
             calendar=calendar,
+            state=state,
+            snapshots=snapshots,
             releases=releases,
-            feed=feed,
-            rounds=rounds,
+            feed=Feed(releases.after),
         )
 
-    async def halt(self, running: asyncio.Task[None]) -> None:
-        """End the clockwork, between two steps of the curator unless that takes too long."""
-        lock = self.rounds.closing.lock
-        try:
-            await asyncio.wait_for(lock.acquire(), PATIENCE)
-        except TimeoutError:  # the store fails, and folding waits for it
-            running.cancel()
-        else:
-            running.cancel()
-            lock.release()
-        await asyncio.gather(running, return_exceptions=True)
+    @property
+    def ready(self) -> bool:
+        """Whether reports are accepted and rounds go on."""
+        return not self.reason
 
-    async def stop(self) -> None:
-        """Finish what was taken in, save a snapshot and let the readers go."""
-        self.feed.close()
-        await self.ingest.close()
-        await self.rounds.closing.save()
+    @property
+    def reason(self) -> str:
+        """Why the service is not ready, in words for anybody; empty if it is."""
+        if self.stopped:
+            return "the service is not running"
+        if not self.write_queue.healthy:
+            return "reports cannot be written"
+        if self.troubles:
+            return f"the service cannot {' or '.join(sorted(self.troubles))} rounds"
+        return ""
+
+    def current_round(self) -> bytes | None:
+        """Return the signed round that is open; None if there is none."""
+        row = self.calendar.current(self.clock.now())
+        return None if row is None else row.envelope
+
+    def seconds_to_next_round(self) -> float:
+        """Return how long it is until a round opens, for Retry-After."""
+        now = self.clock.now()
+        return max(self.calendar.next_opening(now) - now, 0.0)
+
+    def asked(self, t: int, ids: bytes) -> bytes:
+        """Return one byte per device id, 16 bytes each: 1 if round t is meant for it."""
+        row = self.calendar.row(t)
+        n = len(ids) // DEVICE_BYTES
+        keys = [
+            self.devices.key_of(ids[place * DEVICE_BYTES : (place + 1) * DEVICE_BYTES])
+            for place in range(n)
+        ]
+        known = np.array([-1 if key is None else key for key in keys], np.int64)
+        meant = known >= 0
+        if row is None or not row.portion:
+            meant[:] = False
+        elif row.drawn is not None:
+            meant &= np.isin(known, keys_in(row.drawn))
+        return bytes(meant.astype(np.uint8))
+
+    def status(self) -> dict[str, Any]:
+        """Return what /v1/status tells everybody."""
+        manifest = self.campaign.manifest
+        row = self.calendar.current(self.clock.now())
+        return {
+            "campaign": manifest.name,
+            "manifest": self.campaign.id.hex(),
+            "method": self.campaign.run_settings.method.name,
+            "guarantee": state_guarantee(
+                private=True,
+                epsilon=manifest.epsilon / MICRO,
+                window=manifest.window,
+                unit=manifest.unit,
+                ledger="user",
+                presence=manifest.presence,
+            ),
+            "epsilon": manifest.epsilon / MICRO,
+            "window": manifest.window,
+            "unit": manifest.unit,
+            "presence": manifest.presence,
+            "period": manifest.period,
+            "epoch": manifest.epoch,
+            "box": list(self.releases.grid.box),
+            "grid": manifest.side,
+            "round": None if row is None else row.t,
+            "next_round_in": self.seconds_to_next_round(),
+            "n_reports": self.state.n_reports,
+            "n_releases": len(self.releases.timestamps),
+            "oldest_release": self.releases.oldest,
+            "newest_release": self.releases.newest,
+            "ready": self.ready,
+            "reason": self.reason,
+        }
+
+    def operator_status(self) -> dict[str, Any]:
+        """Return what /v1/operator/status tells the operator besides."""
+        return {
+            **self.status(),
+            "n_enrolled": self.devices.n,
+            "n_ever_enrolled": self.devices.n_ever,
+            "n_waiting_rounds": len(self.calendar.waiting),
+            "n_waiting_frames": self.write_queue.n_waiting,
+            "troubles": dict(self.troubles),
+            "counters": self.counters.to_dict(),
+        }
 
 
-async def _devices(
-    campaign: Campaign,
-    store: CampaignStore,
-    gate: Admission,
-    ingest: WriteQueue,
-    counters: Counters,
-) -> EnrolledDevices:
-    """Let everybody in who is enrolled."""
-    devices = EnrolledDevices(campaign.id, store, gate, ingest, counters)
-    devices.n_ever = await ingest.run(store.n_ever_enrolled)
-    for row in await ingest.run(lambda: list(store.devices())):
-        devices.add(row)
-    return devices
-
-
-async def _calendar(
-    campaign: Campaign, store: CampaignStore, ingest: WriteQueue, now: float
+async def _load_calendar(
+    campaign: Campaign, store: CampaignStore, write_queue: WriteQueue, now: float
 ) -> tuple[Calendar, int]:
     """Return the latest rounds, and the timestamp of the last one that was folded."""
     calendar = Calendar(campaign)
-    waiting = set(await ingest.run(store.unfolded))
+    waiting = set(await write_queue.run(store.unfolded))
     first = max(min([campaign.round_at(now) - _LATEST, *waiting]), 0)
-    rows = await ingest.run(store.rounds, first)
+    rows = await write_queue.run(store.rounds, first)
     if first and not any(row.t not in waiting for row in rows):  # it was down for long
-        rows = await ingest.run(store.rounds, 0)
+        rows = await write_queue.run(store.rounds, 0)
     for row in rows:
         calendar.add(row, waits=row.t in waiting)
     return calendar, max((row.t for row in rows if row.t not in waiting), default=-1)
 
 
-def _step_again(store: CampaignStore, closing: Closing) -> None:
-    """Step through the rounds that were folded after the snapshot."""
-    account, manifest = closing.account, closing.campaign.manifest
-    for row in store.folded(0 if account.t is None else account.t + 1):
-        closing.step_again(from_bytes(row.body, manifest))
-
-
 async def _refill(
-    gate: Admission, store: CampaignStore, ingest: WriteQueue, calendar: Calendar
+    admission: Admission, store: CampaignStore, write_queue: WriteQueue, calendar: Calendar
 ) -> None:
-    """Tell the gate who reported lately, and what open rounds have taken in."""
-    first = max((calendar.newest or 0) - gate.marks_kept, 0)
-    for t, marks in await ingest.run(lambda: list(store.marks(first))):
-        gate.restore_marks(t, marks)
+    """Tell admission who reported lately, and what open rounds have accepted."""
+    first = max((calendar.newest or 0) - admission.marks_kept, 0)
+    for t, marks in await write_queue.run(lambda: list(store.marks(first))):
+        admission.restore_marks(t, marks)
     for t in sorted(calendar.waiting):
-        gate.open_round(calendar.waiting[t])
-        gate.restore(t, await ingest.run(store.frames, t))
+        admission.open_round(calendar.waiting[t])
+        admission.restore(t, await write_queue.run(store.frames, t))

@@ -22,14 +22,14 @@ _SHORTEST_TOKEN = 16
 
 @dataclass(slots=True)
 class Secrets:
-    """A folder held by one process."""
+    """The secrets in a folder that one process holds locked."""
 
     folder: Path
     _lock: int | None = field(default=None, repr=False)
 
     @classmethod
     def open(cls, folder: Path) -> Secrets:
-        """Make the folder if need be, and hold it until `close`."""
+        """Make the folder if need be, and lock it until `close`."""
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -47,7 +47,7 @@ class Secrets:
         return cls(folder, handle)
 
     def close(self) -> None:
-        """Let others hold the folder."""
+        """Unlock the folder."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -71,7 +71,7 @@ class Secrets:
         return int(text)
 
     def operator_token(self, path: Path | None) -> str:
-        """Return what the operator says to be let in; from a file of theirs, or drawn."""
+        """Return the operator's token, from a file of theirs or drawn at the first start."""
         if path is None:
             return self._secret("operator.token", lambda: secrets.token_urlsafe(32))
         token = _read(path).strip()
@@ -114,5 +114,5 @@ class Signer:
         self.public: bytes = self._private.public_key().public_bytes_raw()
 
     def sign(self, kind: str, text: bytes) -> bytes:
-        """Return a text in its signed envelope."""
+        """Return a text in a signed envelope."""
         return seal(text, self._private.sign(signed_part(kind, text)))

@@ -1,4 +1,4 @@
-"""What an operator may set: a table each for the campaign, the server, its limits and the map.
+"""The settings of a service: a table each for the campaign, the server, its limits and the map.
 
 Everything has a default, so that a campaign can be started with no file at all. Values come from
 a TOML file, and single ones from the command line.
@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 
 from retrasyn.errors import InputError, MissingExtra, SettingError
 from retrasyn.oracles.registry import CHOICES, ORACLES, PAPER_ORACLE, OracleWish
-from retrasyn.service.viewing.frames import MOST
+from retrasyn.service.viewing.frames import MAX_TRAVELLERS
 from retrasyn.simulation.city import CITY_BOX
 
 try:
@@ -33,7 +33,12 @@ try:
 except ImportError:  # pragma: no cover - the tests have every extra
     raise MissingExtra('pydantic is not installed: pip install "retrasyn[serve]"') from None
 
-__all__ = ["AfterValidator", "Field", "SettingsTable", "ValidationError"]
+Coordinates = Literal["plain", "degrees", "mercator"]
+_ORIGIN = r"https?://(\*\.)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?"
+DAY = 86_400
+QUICK = 10
+"""Periods shorter than this many seconds have no grace unless one is set."""
+_WIDTH = 88
 
 
 class SettingsTable(BaseModel):
@@ -42,12 +47,8 @@ class SettingsTable(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-Coordinates = Literal["plain", "degrees", "mercator"]
-_ORIGIN = r"https?://(\*\.)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?"
-
-
 def origin_of(address: str) -> str | None:
-    """Return the part of an address that says whom it asks; None if it is no web address.
+    """Return the origin of a URL; None if it is no web address.
 
     >>> origin_of("https://tiles.example.org/v1/{z}"), origin_of("style.json")
     ('https://tiles.example.org', None)
@@ -113,13 +114,8 @@ class MapSettings(SettingsTable):
         default=3000,
         description="Synthetic streams shown moving, about, unless the page asks otherwise.",
         ge=0,
-        le=MOST,
+        le=MAX_TRAVELLERS,
     )
-
-
-DAY = 86_400
-QUICK = 10
-"""Periods shorter than this many seconds have no grace unless one is set."""
 
 
 class CampaignSettings(SettingsTable):
@@ -318,7 +314,7 @@ def _place(name: str) -> tuple[str, str]:
     section, dot, field = name.rpartition(".")
     if section == "campaign.settings":
         return "campaign", field
-    if dot and field in getattr(_SECTIONS.get(section), "model_fields", {}):
+    if section in _SECTIONS and field in _SECTIONS[section].model_fields:
         return section, field
     for table, fields in _SECTIONS.items():
         if not dot and name in fields.model_fields:
@@ -327,7 +323,7 @@ def _place(name: str) -> tuple[str, str]:
 
 
 def _unknown(name: str) -> str:
-    """Say that there is no such setting, and which one may have been meant."""
+    """Return the message for an unknown setting, with the nearest known name."""
     known = [field for fields in _SECTIONS.values() for field in fields.model_fields]
     close = difflib.get_close_matches(name.rpartition(".")[2], known, n=1)
     hint = f"did you mean {close[0]}?" if close else "see: retrasyn serve --print-config"
@@ -345,7 +341,7 @@ def _value(section: str, field: str, text: str) -> Any:
 
 
 def _explain(error: ValidationError) -> str:
-    """Say in one line what is wrong first."""
+    """Return the first problem in one line."""
     first = error.errors(include_url=False)[0]
     name = ".".join(str(part) for part in first["loc"][:2])
     if first["type"] == "extra_forbidden":
@@ -356,11 +352,8 @@ def _explain(error: ValidationError) -> str:
     return f"setting {name}{shown}: {rule[:1].lower()}{rule[1:]}; correct it"
 
 
-_WIDTH = 88
-
-
 def config_text() -> str:
-    """Return a configuration that says what holds without one."""
+    """Return the TOML of all default settings."""
     parts = []
     for section, table in Settings.model_fields.items():
         lines = [f"# {table.description}", f"[{section}]"]

@@ -1,4 +1,4 @@
-"""Every status of a frame, alone and in batches, and what the gate takes."""
+"""Every status of a frame, alone and in batches, and what the admission takes."""
 
 import hashlib
 import hmac
@@ -23,8 +23,8 @@ from support.senders import Senders
 SECRET = hashlib.sha256(b"nobody's").digest()
 
 
-def judged(gate, senders, *frames, at=0.5):
-    return gate.judge(frames, senders.now(at)).statuses
+def judged(admission, senders, *frames, at=0.5):
+    return admission.judge(frames, senders.now(at)).statuses
 
 
 # Tags
@@ -55,51 +55,53 @@ def test_tags_are_compared_in_constant_time_all_at_once_and_one_by_one(monkeypat
 
 def test_a_report_is_accepted_once_and_then_a_duplicate():
     senders = Senders.of(2)
-    gate = senders.gate(0)
+    admission = senders.admission(0)
     report = senders.report(0, 0)
-    assert judged(gate, senders, report) == ["accepted"]
-    assert judged(gate, senders, report, report) == ["duplicate", "duplicate"]
+    assert judged(admission, senders, report) == ["accepted"]
+    assert judged(admission, senders, report, report) == ["duplicate", "duplicate"]
 
 
 def test_other_bytes_for_the_same_round_are_a_conflict_and_the_first_is_kept():
     senders = Senders.of(1)
-    gate = senders.gate(0)
+    admission = senders.admission(0)
     first, other = senders.report(0, 0), senders.report(0, 0, salt=b"other")
-    assert judged(gate, senders, first, other, first) == ["accepted", "conflict", "duplicate"]
-    bits, keys = gate.taken(0).answers[0]
+    assert judged(admission, senders, first, other, first) == ["accepted", "conflict", "duplicate"]
+    bits, keys = admission.accepted(0).answers[0]
     assert bits.tobytes() == first[36:-16]
     assert keys.tolist() == [0]
 
 
 def test_a_heartbeat_and_a_report_of_one_device_do_not_meet():
     senders = Senders.of(1)
-    gate = senders.gate(0)
+    admission = senders.admission(0)
     frames = [senders.report(0, 0), senders.heartbeat(0, 0), senders.heartbeat(0, 0)]
-    assert judged(gate, senders, *frames) == ["accepted", "accepted", "duplicate"]
+    assert judged(admission, senders, *frames) == ["accepted", "accepted", "duplicate"]
 
 
 def test_instants_decide_between_early_accepted_late_and_unknown():
     senders = Senders.of(1)
-    gate = senders.gate(1)
+    admission = senders.admission(1)
     report = senders.report(0, 1)
     ends = 2 + 5 / 60  # a grace of five seconds
-    assert judged(gate, senders, report, at=0.99) == ["early"]
-    assert judged(gate, senders, report, at=ends) == ["late"]
-    assert judged(gate, senders, senders.report(0, 2), at=1) == ["early"]
-    assert judged(gate, senders, senders.report(0, 2), at=2.5) == ["early"], "about to be opened"
-    assert judged(gate, senders, senders.report(0, 3), at=1.5) == ["unknown round"]
-    assert judged(gate, senders, senders.report(0, 0), at=1.5) == ["late"], "skipped"
-    assert judged(gate, senders, report, at=ends - 0.01) == ["accepted"]
-    assert judged(gate, senders, senders.heartbeat(0, 1), at=ends) == ["late"]
+    assert judged(admission, senders, report, at=0.99) == ["early"]
+    assert judged(admission, senders, report, at=ends) == ["late"]
+    assert judged(admission, senders, senders.report(0, 2), at=1) == ["early"]
+    assert judged(admission, senders, senders.report(0, 2), at=2.5) == ["early"], (
+        "about to be opened"
+    )
+    assert judged(admission, senders, senders.report(0, 3), at=1.5) == ["unknown round"]
+    assert judged(admission, senders, senders.report(0, 0), at=1.5) == ["late"], "skipped"
+    assert judged(admission, senders, report, at=ends - 0.01) == ["accepted"]
+    assert judged(admission, senders, senders.heartbeat(0, 1), at=ends) == ["late"]
 
 
 def test_a_closed_or_folded_round_is_late_whatever_the_clock_says():
     senders = Senders.of(2)
-    gate = senders.gate(0)
-    gate.close_round(0)
-    assert judged(gate, senders, senders.report(0, 0)) == ["late"]
-    gate.forget_round(0)
-    assert judged(gate, senders, senders.report(0, 0)) == ["late"]
+    admission = senders.admission(0)
+    admission.close_round(0)
+    assert judged(admission, senders, senders.report(0, 0)) == ["late"]
+    admission.forget_round(0)
+    assert judged(admission, senders, senders.report(0, 0)) == ["late"]
 
 
 @pytest.mark.parametrize(
@@ -116,28 +118,28 @@ def test_a_closed_or_folded_round_is_late_whatever_the_clock_says():
 def test_what_the_manifest_or_the_round_does_not_ask_is_a_bad_manifest(wrong):
     senders = Senders.of(1)
     frame = senders.report(0, 0, **wrong)
-    assert judged(senders.gate(0), senders, frame) == ["bad manifest"]
+    assert judged(senders.admission(0), senders, frame) == ["bad manifest"]
 
 
 def test_another_version_is_a_bad_manifest():
     senders = Senders.of(1)
     for frame in (senders.report(0, 0), senders.heartbeat(0, 0)):
-        assert judged(senders.gate(0), senders, b"\2" + frame[1:]) == ["bad manifest"]
+        assert judged(senders.admission(0), senders, b"\2" + frame[1:]) == ["bad manifest"]
 
 
 def test_any_other_length_is_bad():
     senders = Senders.of(1)
-    gate = senders.gate(0)
+    admission = senders.admission(0)
     for frame in (senders.report(0, 0), senders.heartbeat(0, 0)):
         cut = [frame[:n] for n in range(len(frame)) if n >= 46 or n % 5 == 0]
-        statuses = set(judged(gate, senders, *cut, frame + b"\0", b""))
+        statuses = set(judged(admission, senders, *cut, frame + b"\0", b""))
         assert statuses == {"bad length"}
 
 
 @pytest.mark.parametrize("oracle", ["oue", "grr", "olh"])
 def test_bits_that_no_oracle_makes_are_a_bad_length(oracle):
     senders = Senders.of(1, oracle=oracle)
-    gate = senders.gate(0)
+    admission = senders.admission(0)
     frame = senders.report(0, 0)
     for byte in range(36, len(frame) - 16):
         if oracle == "olh" and byte < 36 + SEED_BYTES:
@@ -147,16 +149,16 @@ def test_bits_that_no_oracle_makes_are_a_bad_length(oracle):
         try:
             decode_report(odd, senders.secret(0), oracle=oracle)
         except WireError:
-            assert judged(gate, senders, odd) == ["bad length"]
+            assert judged(admission, senders, odd) == ["bad length"]
             break
     else:
         pytest.fail("nothing odd was found")
-    assert judged(gate, senders, frame) == ["accepted"]
+    assert judged(admission, senders, frame) == ["accepted"]
 
 
 def test_length_and_header_come_before_any_cryptography(monkeypatch):
     senders = Senders.of(1)
-    gate = senders.gate(1)
+    admission = senders.admission(1)
     frames = [
         senders.report(0, 1)[:-1],
         senders.report(0, 1, manifest=bytes(8)),
@@ -169,7 +171,7 @@ def test_length_and_header_come_before_any_cryptography(monkeypatch):
         raise AssertionError("a tag was computed")
 
     monkeypatch.setattr(tags, "tags_of", forbidden)
-    statuses = judged(gate, senders, *frames, at=1.5)
+    statuses = judged(admission, senders, *frames, at=1.5)
     assert statuses == ["bad length", "bad manifest", "late", "unknown round", "bad manifest"]
 
 
@@ -178,8 +180,8 @@ def test_length_and_header_come_before_any_cryptography(monkeypatch):
 
 def test_a_forged_stolen_or_expired_identity_is_refused_every_time():
     senders = Senders.of(50)
-    gate = senders.gate(0)
-    gate.remove_device(senders.device(49))
+    admission = senders.admission(0)
+    admission.remove_device(senders.device(49))
     honest = senders.report(7, 0)
     frames = [
         *[senders.report(key, 0, secret=SECRET) for key in range(48)],  # forged
@@ -193,33 +195,33 @@ def test_a_forged_stolen_or_expired_identity_is_refused_every_time():
         *[honest[:i] + bytes([honest[i] ^ 128]) + honest[i + 1 :] for i in range(45, 61)],
     ]
     for _ in range(3):
-        verdicts = gate.judge(frames, senders.now(0.5))
+        verdicts = admission.judge(frames, senders.now(0.5))
         assert set(verdicts.statuses) == {"unauthenticated"}
         assert verdicts.blobs == []
-    assert judged(gate, senders, honest) == ["accepted"]
-    assert gate.taken(0).answers[0][1].tolist() == [7]
+    assert judged(admission, senders, honest) == ["accepted"]
+    assert admission.accepted(0).answers[0][1].tolist() == [7]
 
 
 def test_an_unknown_device_costs_the_same_work_as_a_wrong_tag(monkeypatch):
     senders = Senders.of(1)
-    gate = senders.gate(0)
+    admission = senders.admission(0)
     lengths = []
     honest = tags.tags_of
     monkeypatch.setattr(
         tags, "tags_of", lambda p, m: lengths.append([len(x) for x in m]) or honest(p, m)
     )
-    judged(gate, senders, senders.report(0, 0, secret=SECRET))
-    judged(gate, senders, senders.report(5, 0))
+    judged(admission, senders, senders.report(0, 0, secret=SECRET))
+    judged(admission, senders, senders.report(5, 0))
     assert lengths == [[45], [45]]
 
 
 def test_what_a_device_sent_before_it_left_still_counts():
     senders = Senders.of(2)
-    gate = senders.gate(0)
-    assert judged(gate, senders, senders.report(1, 0)) == ["accepted"]
-    gate.remove_device(senders.device(1))
-    assert gate.key_of(senders.device(1)) is None
-    assert gate.taken(0).answers[0][1].tolist() == [1]
+    admission = senders.admission(0)
+    assert judged(admission, senders, senders.report(1, 0)) == ["accepted"]
+    admission.remove_device(senders.device(1))
+    assert admission.key_of(senders.device(1)) is None
+    assert admission.accepted(0).answers[0][1].tolist() == [1]
 
 
 # The gap
@@ -229,26 +231,26 @@ def test_what_a_device_sent_before_it_left_still_counts():
 @pytest.mark.parametrize("folded", [False, True])
 def test_two_reports_within_the_gap_are_too_soon_in_any_order(order, folded):
     senders = Senders.of(1)  # a gap of 4
-    gate = senders.gate(*range(6), close=senders.manifest.epoch + 1000)
+    admission = senders.admission(*range(6), close=senders.manifest.epoch + 1000)
     for t in range(6):
-        gate._intake.rounds[t].row = senders.row(t, close=senders.manifest.epoch + 1000)
+        admission._open_rounds.rounds[t].row = senders.row(t, close=senders.manifest.epoch + 1000)
     first, second = order
     at = 5.5
-    assert judged(gate, senders, senders.report(0, first), at=at) == ["accepted"]
+    assert judged(admission, senders, senders.report(0, first), at=at) == ["accepted"]
     if folded and first < second:
-        gate.forget_round(first)
-    assert judged(gate, senders, senders.report(0, second), at=at) == ["too soon"]
+        admission.forget_round(first)
+    assert judged(admission, senders, senders.report(0, second), at=at) == ["too soon"]
     if first == 0:
-        assert judged(gate, senders, senders.report(0, 4), at=at) == ["accepted"]
+        assert judged(admission, senders, senders.report(0, 4), at=at) == ["accepted"]
 
 
 def test_marks_of_rounds_folded_before_a_restart_keep_the_gap():
     senders = Senders.of(3)
-    gate = senders.gate(0)
-    judged(gate, senders, senders.report(0, 0), senders.report(2, 0))
-    marks = gate.taken(0).marks
+    admission = senders.admission(0)
+    judged(admission, senders, senders.report(0, 0), senders.report(2, 0))
+    marks = admission.accepted(0).marks
     assert keys_of_marks(marks).tolist() == [0, 2]
-    again = senders.gate(3, 4)
+    again = senders.admission(3, 4)
     again.restore_marks(0, marks)
     again.restore_marks(1, b"")
     frames = [senders.report(key, 3) for key in range(3)]
@@ -262,34 +264,38 @@ def test_marks_of_rounds_folded_before_a_restart_keep_the_gap():
 def test_a_report_about_age_rests_for_as_long_as_it_looks_back(order):
     ages = {"strata": ("transition", "older"), "ages": (2, 7), "other_share": 1, "window": 3}
     senders = Senders.of(1, **ages)  # a gap of 4: 4 + 7 - 1 = 10 rounds of rest before
-    gate = senders.gate(0, 9, 10)
+    admission = senders.admission(0, 9, 10)
     for t in (0, 9, 10):
-        gate._intake.rounds[t].row = senders.row(t, close=senders.manifest.epoch + 10_000)
+        admission._open_rounds.rounds[t].row = senders.row(t, close=senders.manifest.epoch + 10_000)
     frames = {0: senders.report(0, 0), 9: senders.report(0, 9, about="older", threshold=7)}
     first, second = (frames[t] for t in order)
-    assert judged(gate, senders, first, at=10) == ["accepted"]
-    assert judged(gate, senders, second, at=10) == ["too soon"]
+    assert judged(admission, senders, first, at=10) == ["accepted"]
+    assert judged(admission, senders, second, at=10) == ["too soon"]
     if order[0] == 0:
         older = senders.report(0, 10, about="older", threshold=7)
-        assert judged(gate, senders, older, at=10) == ["accepted"]
-    assert gate.marks_kept == 13
+        assert judged(admission, senders, older, at=10) == ["accepted"]
+    assert admission.marks_kept == 13
 
 
 def test_where_epsilon_is_divided_every_round_may_be_answered():
     senders = Senders.of(1, division="budget", sampling="self")
-    gate = senders.gate(0, 1, epsilon=MICRO // 10)
-    assert judged(gate, senders, senders.report(0, 0, epsilon=MICRO // 10)) == ["accepted"]
-    assert judged(gate, senders, senders.report(0, 1, epsilon=MICRO // 10), at=1) == ["accepted"]
-    assert judged(gate, senders, senders.report(0, 1), at=1) == ["bad manifest"], "more than asked"
+    admission = senders.admission(0, 1, epsilon=MICRO // 10)
+    assert judged(admission, senders, senders.report(0, 0, epsilon=MICRO // 10)) == ["accepted"]
+    assert judged(admission, senders, senders.report(0, 1, epsilon=MICRO // 10), at=1) == [
+        "accepted"
+    ]
+    assert judged(admission, senders, senders.report(0, 1), at=1) == ["bad manifest"], (
+        "more than asked"
+    )
 
 
 def test_who_was_not_asked_is_too_soon_and_still_shares():
     senders = Senders.of(3)
-    gate = senders.gate(0, drawn=np.array([1], "<u4").tobytes())
+    admission = senders.admission(0, drawn=np.array([1], "<u4").tobytes())
     frames = [senders.report(key, 0) for key in range(3)]
-    assert judged(gate, senders, *frames) == ["too soon", "accepted", "too soon"]
-    assert judged(gate, senders, senders.heartbeat(0, 0)) == ["accepted"]
-    quiet = senders.gate(0, portion=0)
+    assert judged(admission, senders, *frames) == ["too soon", "accepted", "too soon"]
+    assert judged(admission, senders, senders.heartbeat(0, 0)) == ["accepted"]
+    quiet = senders.admission(0, portion=0)
     assert judged(quiet, senders, *frames) == ["too soon"] * 3
 
 
@@ -305,29 +311,29 @@ def test_heartbeats_say_what_the_manifest_makes_public(presence, kinds):
     if presence == "hidden":
         changes = {"size_source": "estimated"}
     senders = Senders.of(3, presence=presence, **changes)
-    gate = senders.gate(0)
+    admission = senders.admission(0)
     for key, kind in enumerate((ENTERING, MOVING, QUITTING)):
         expected = "accepted" if kind in kinds else "bad manifest"
-        assert judged(gate, senders, senders.heartbeat(key, 0, kind)) == [expected]
-    taken = gate.taken(0)
-    assert dict(zip(taken.keys.tolist(), taken.kinds.tolist(), strict=True)) == {
+        assert judged(admission, senders, senders.heartbeat(key, 0, kind)) == [expected]
+    accepted = admission.accepted(0)
+    assert dict(zip(accepted.keys.tolist(), accepted.kinds.tolist(), strict=True)) == {
         kind: kind for kind in kinds
     }
 
 
 def test_questions_are_kept_apart_and_answers_are_by_ascending_key():
     senders = Senders.of(30, presence="flags", strata=("move", "enter", "quit"))
-    gate = senders.gate(0)
+    admission = senders.admission(0)
     abouts = {key: ("move", "enter", "quit")[key % 3] for key in range(30)}
     frames = {key: senders.report(key, 0, about=about) for key, about in abouts.items()}
     for some in ([29, 3, 4], list(range(30))):
-        gate.judge([frames[key] for key in some], senders.now(0.5))
-    taken = gate.taken(0)
+        admission.judge([frames[key] for key in some], senders.now(0.5))
+    accepted = admission.accepted(0)
     for code, about in enumerate(("move", "enter", "quit"), start=1):
-        bits, keys = taken.answers[code]
+        bits, keys = accepted.answers[code]
         assert keys.tolist() == [key for key in range(30) if abouts[key] == about]
         assert [row.tobytes() for row in bits] == [frames[key][36:-16] for key in keys.tolist()]
-    assert judged(gate, senders, senders.report(0, 0, about="quit")) == ["conflict"]
+    assert judged(admission, senders, senders.report(0, 0, about="quit")) == ["conflict"]
 
 
 # Batches
@@ -393,18 +399,18 @@ def order_of(frames):
 @given(st.lists(WISHES, max_size=30), st.integers(1, 9))
 def test_batches_are_judged_as_a_plain_loop_judges_them(wishes, size):
     senders = Senders.of(4)
-    gate, heard = senders.gate(0, 1), {}
+    admission, heard = senders.admission(0, 1), {}
     now = senders.now(1) + 2  # round 0 in its grace, and round 1
     frames = [frame_for(senders, wish) for wish in wishes]
     final = {"accepted", "duplicate", "conflict", "too soon"}
     for first in range(0, len(frames), size):
         some = frames[first : first + size]
         expected = {i: naive_one(senders, some[i], heard, now) for i in order_of(some)}
-        found = gate.judge_batch(join_frames(some), now).statuses
+        found = admission.judge_batch(join_frames(some), now).statuses
         simply = [status if status in final else "refused" for status in found]
         assert simply == [expected[i] for i in range(len(some))]
     for t in (0, 1):
-        bits, keys = gate.taken(t).answers.get(0, (np.zeros((0, 9), np.uint8), np.zeros(0)))
+        bits, keys = admission.accepted(t).answers.get(0, (np.zeros((0, 9), np.uint8), np.zeros(0)))
         assert {key: row.tobytes() for key, row in zip(keys.tolist(), bits, strict=True)} == {
             key: frame[36:-16] for (at, key, beat), frame in heard.items() if at == t and not beat
         }
@@ -412,74 +418,74 @@ def test_batches_are_judged_as_a_plain_loop_judges_them(wishes, size):
 
 def test_a_body_that_is_no_batch_is_refused_and_changes_nothing():
     senders = Senders.of(2)
-    gate = senders.gate(0)
+    admission = senders.admission(0)
     body = join_frames([senders.report(0, 0), senders.report(1, 0)])
     for wrong in (body[:-1], body + b"\0", b"\0\0" * 40, body + b"\0\0", b"\xff\xff" + body):
         with pytest.raises(WireError):
-            gate.judge_batch(wrong, senders.now(0.5))
-    assert gate.taken(0).answers == {}
-    assert gate.judge_batch(b"", senders.now(0.5)).statuses == []
-    assert gate.judge_batch(body, senders.now(0.5)).statuses == ["accepted"] * 2
+            admission.judge_batch(wrong, senders.now(0.5))
+    assert admission.accepted(0).answers == {}
+    assert admission.judge_batch(b"", senders.now(0.5)).statuses == []
+    assert admission.judge_batch(body, senders.now(0.5)).statuses == ["accepted"] * 2
 
 
 def test_a_batch_of_more_than_ten_thousand_frames_is_refused():
     senders = Senders.of(1)
     body = join_frames([senders.report(0, 0)]) * 10_001
     with pytest.raises(WireError, match="10,000"):
-        senders.gate(0).judge_batch(body, senders.now(0.5))
+        senders.admission(0).judge_batch(body, senders.now(0.5))
 
 
 def test_one_frame_ten_thousand_times_in_a_batch_counts_once():
     senders = Senders.of(1)
-    gate, other = senders.gate(0), senders.report(0, 0, salt=b"x")
+    admission, other = senders.admission(0), senders.report(0, 0, salt=b"x")
     body = join_frames([senders.report(0, 0)]) * 9_999 + join_frames([other])
-    statuses = gate.judge_batch(body, senders.now(0.5)).statuses
+    statuses = admission.judge_batch(body, senders.now(0.5)).statuses
     assert statuses == ["accepted", *["duplicate"] * 9_998, "conflict"]
-    assert gate.taken(0).answers[0][1].tolist() == [0]
+    assert admission.accepted(0).answers[0][1].tolist() == [0]
 
 
 def test_one_device_too_soon_is_too_soon_however_often_it_asks():
     senders = Senders.of(2)
-    gate = senders.gate(0, 1)
-    assert judged(gate, senders, senders.report(0, 0)) == ["accepted"]
+    admission = senders.admission(0, 1)
+    assert judged(admission, senders, senders.report(0, 0)) == ["accepted"]
     frames = [senders.report(0, 1)] * 3 + [senders.report(1, 1)] * 2
     expected = ["too soon"] * 3 + ["accepted", "duplicate"]
-    assert judged(gate, senders, *frames, at=1) == expected
+    assert judged(admission, senders, *frames, at=1) == expected
 
 
 def test_ten_thousand_headers_in_one_batch_are_judged_in_no_time():
     senders = Senders.of(1)
     frame = senders.report(0, 0)
     frames = [frame[:4] + t.to_bytes(4, "little") + frame[8:] for t in range(10_000)]
-    gate = senders.gate(0)
+    admission = senders.admission(0)
     begin = time.perf_counter()
-    statuses = gate.judge_batch(join_frames(frames), senders.now(0.5)).statuses
+    statuses = admission.judge_batch(join_frames(frames), senders.now(0.5)).statuses
     assert time.perf_counter() - begin < 2, "a second would hold everybody up"
     assert statuses == ["accepted", "early", *["unknown round"] * 9_998]
 
 
 def test_what_was_written_brings_back_the_same_round():
     senders = Senders.of(40, presence="flags", strata=("move", "enter", "quit"))
-    gate, again, blobs = senders.gate(0), senders.gate(0), []
+    admission, again, blobs = senders.admission(0), senders.admission(0), []
     for first in range(0, 40, 7):
         keys = range(first, min(first + 7, 40))
         frames = [senders.report(key, 0, about="enter") for key in keys]
         frames += [senders.heartbeat(key, 0, key % 3) for key in keys]
-        blobs += [blob for _, blob in gate.judge(frames, senders.now(0.5)).blobs]
+        blobs += [blob for _, blob in admission.judge(frames, senders.now(0.5)).blobs]
     joined = [b"".join(blobs[:5]), *blobs[5:], blobs[0]]  # the last was written twice
     again.restore(0, joined)
-    one, two = gate.taken(0), again.taken(0)
+    one, two = admission.accepted(0), again.accepted(0)
     assert one.marks == two.marks
     assert (one.keys.tolist(), one.kinds.tolist()) == (two.keys.tolist(), two.kinds.tolist())
     assert one.answers[2][0].tobytes() == two.answers[2][0].tobytes()
     assert judged(again, senders, senders.report(3, 0, about="enter")) == ["duplicate"]
     again.restore(0, [])
-    assert again.taken(0).answers == {}
+    assert again.accepted(0).answers == {}
 
 
 def test_a_damaged_record_is_one_clear_line():
     senders = Senders.of(1)
-    ((_, blob),) = senders.gate(0).judge([senders.report(0, 0)], senders.now(0.5)).blobs
+    ((_, blob),) = senders.admission(0).judge([senders.report(0, 0)], senders.now(0.5)).blobs
     for cut in (3, 20, len(blob) - 1):
         with pytest.raises(StoreError, match="damaged"):
             list(read_chunks(blob[:cut]))
@@ -489,12 +495,12 @@ def test_a_damaged_record_is_one_clear_line():
 
 def test_nothing_the_gate_shows_names_a_device_or_a_bit():
     senders = Senders.of(1)
-    gate = senders.gate(0)
+    admission = senders.admission(0)
     report = senders.report(0, 0)
-    verdicts = gate.judge([report], senders.now(0.5))
+    verdicts = admission.judge([report], senders.now(0.5))
     ((_, blob),) = verdicts.blobs
     assert senders.device(0) not in blob, "records speak of numbers"
-    shown = repr(verdicts) + repr(gate.taken(0)) + repr(gate._intake.rounds[0])
+    shown = repr(verdicts) + repr(admission.accepted(0)) + repr(admission._open_rounds.rounds[0])
     assert repr(report[36:-16])[2:-1] not in shown
 
 

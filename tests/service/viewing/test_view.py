@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 
-from retrasyn.service.viewing.view import CachedSource, Recent
+from retrasyn.service.viewing.view import CachedSource, LruCache
 from support.recording import crowd
 
 
@@ -17,7 +17,7 @@ def test_a_map_that_plays_reads_every_timestamp_once():
 
 
 def test_what_was_used_longest_ago_goes_first():
-    kept = Recent(10, size=len)
+    kept = LruCache(10, size=len)
     for key in ("a", "b", "c"):
         kept.get(key, lambda: bytes(4))
     assert kept.keys() == ["b", "c"]
@@ -27,14 +27,14 @@ def test_what_was_used_longest_ago_goes_first():
 
 
 def test_what_is_larger_than_all_room_or_nothing_is_not_remembered():
-    kept = Recent(10, size=len)
+    kept = LruCache(10, size=len)
     assert kept.get("large", lambda: bytes(11)) == bytes(11)
     assert kept.get("none", lambda: None) is None
     assert kept.keys() == []
 
 
 def test_threads_share_what_is_remembered():
-    kept, dice = Recent(1000, size=len), np.random.default_rng(0)
+    kept, dice = LruCache(1000, size=len), np.random.default_rng(0)
     asked = dice.integers(1, 60, (8, 500)).tolist()
     wrong = []
 

@@ -5,14 +5,13 @@ import os
 
 import pytest
 
-from retrasyn.service.enrolment import LEAVE
-from retrasyn.service.service import NewDevice
+from retrasyn.service.enrolment import LEAVE, NewDevice
 from retrasyn.wire.frames import tag_of
 from support.living import round_in
 
 
 def leave_tag(live, device):
-    return tag_of(device.key, LEAVE + live.service.campaign.id + device.device).hex()
+    return tag_of(device.key, LEAVE + live.service.runtime.campaign.id + device.device).hex()
 
 
 def test_a_report_with_a_forged_tag_is_unauthenticated(live):
@@ -77,10 +76,10 @@ def test_a_token_enrols_one_device_once(live):
 
 def test_one_bad_token_enrols_nobody(live):
     tokens = live.ask_operator("POST", "/v1/operator/tokens", {"n": 2}).json()["tokens"]
-    before = live.service.devices.n
+    before = live.service.runtime.devices.n
     for bad in ("nonsense", tokens[0]):
         assert live.tell("POST", "/v1/enrolments", {"tokens": [*tokens, bad]}).status == 401
-    assert live.service.devices.n == before
+    assert live.service.runtime.devices.n == before
     assert live.tell("POST", "/v1/enrolments", {"tokens": tokens}).status == 200
 
 

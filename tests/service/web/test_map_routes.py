@@ -28,7 +28,7 @@ def mapped(tmp_path_factory):
             for device in devices[8 * t : 8 * (t + 1)]:
                 assert live.send(live.report(device, t)) == "accepted"
             live.release(t)
-        releases = live.service.releases
+        releases = live.service.runtime.releases
         live.points = {t: parquet(releases.path(t)) for t in range(6)}
         releases.path(3).unlink()
         del live.points[3]
@@ -212,14 +212,14 @@ def test_reports_are_acknowledged_while_counts_are_made(mapped, monkeypatch):
     import threading
 
     started, go_on = threading.Event(), threading.Event()
-    original = type(mapped.service.releases).places_at
+    original = type(mapped.service.runtime.releases).places_at
 
     def slow(self, t):
         started.set()
         assert go_on.wait(20)
         return original(self, t)
 
-    monkeypatch.setattr(type(mapped.service.releases), "places_at", slow)
+    monkeypatch.setattr(type(mapped.service.runtime.releases), "places_at", slow)
     asked = [
         threading.Thread(target=mapped.ask, args=("GET", "/v1/count?box=0,0,1,1")) for _ in range(8)
     ]

@@ -19,7 +19,7 @@ QUICK = {"header_seconds": 0.5, "body_seconds": 0.5}
 def target(tmp_path_factory):
     """A service in whose first round eight devices have said all they will say."""
     with living(tmp_path_factory.mktemp("target") / "folder", **QUICK) as live:
-        (token,) = live.run(live.service.mint(1))
+        (token,) = live.run(live.service.runtime.devices.mint(1))
         assert live.tell("POST", "/v1/enrolments", {"tokens": [token]}).status == 200
         live.devices = live.enrol(20)
         live.open_round(0)
@@ -34,18 +34,21 @@ def state(live):
     """Return all that a request could have changed."""
 
     async def stored():
-        run, store = live.service.ingest.run, live.service.store
+        run, store = live.service.runtime.write_queue.run, live.service.runtime.store
         blobs = await run(store.frames, 0)
-        taken = live.service.gate.taken(0)
+        accepted = live.service.runtime.admission.accepted(0)
         return (
             hashlib.sha256(b"".join(blobs)).hexdigest(),
-            {code: (bits.tobytes(), keys.tolist()) for code, (bits, keys) in taken.answers.items()},
-            {code: bits.sum(axis=0).tolist() for code, (bits, _) in taken.answers.items()},
-            (taken.kinds.tolist(), taken.keys.tolist(), taken.marks),
+            {
+                code: (bits.tobytes(), keys.tolist())
+                for code, (bits, keys) in accepted.answers.items()
+            },
+            {code: bits.sum(axis=0).tolist() for code, (bits, _) in accepted.answers.items()},
+            (accepted.kinds.tolist(), accepted.keys.tolist(), accepted.marks),
             await run(store.n_tokens),
             await run(store.n_ever_enrolled),
-            live.service.devices.n,
-            live.service.gate.n_devices,
+            live.service.runtime.devices.n,
+            live.service.runtime.admission.n_devices,
         )
 
     return live.run(stored())

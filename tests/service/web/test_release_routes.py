@@ -35,7 +35,7 @@ def parquet_points(live, first, last):
     """Return the points of the files on the disk, sorted."""
     rows = []
     for t in range(first, last + 1):
-        table = pq.read_table(live.service.releases.path(t))
+        table = pq.read_table(live.service.runtime.releases.path(t))
         columns = [table.column(name).to_pylist() for name in ("traj_id", "t", "x", "y")]
         rows += zip(*columns, strict=True)
     return sorted(rows)
@@ -105,7 +105,7 @@ def test_the_list_of_releases_has_the_latest_and_a_release_has_its_cells(release
 def test_receipts_are_those_on_the_disk(released):
     latest = released.ask("GET", "/v1/receipts/latest")
     assert latest.body == released.ask("GET", "/v1/receipts/3").body
-    assert latest.body == receipt_place(released.service.releases.path(3)).read_bytes()
+    assert latest.body == receipt_place(released.service.runtime.releases.path(3)).read_bytes()
     assert latest.json()["n_reports"] == 28
     assert released.ask("GET", "/v1/receipts/4").status == 404
 
@@ -113,8 +113,8 @@ def test_receipts_are_those_on_the_disk(released):
 def test_rounds_are_chained_and_signed_as_they_were_opened(released):
     for t in range(N_ROUNDS):
         answer = released.ask("GET", f"/v1/rounds/{t}")
-        assert answer.body == released.service.round_envelope(t)
-    assert released.ask("GET", "/v1/campaign").body == released.service.campaign.envelope
+        assert answer.body == released.service.runtime.calendar.row(t).envelope
+    assert released.ask("GET", "/v1/campaign").body == released.service.runtime.campaign.envelope
     assert released.ask("GET", "/v1/rounds/77").status == 404
 
 

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from retrasyn.service.service import NewDevice
+from retrasyn.service.enrolment import NewDevice
 from support.living import living
 
 COORDINATE = "5.4321987"
@@ -132,8 +132,8 @@ def test_a_fault_of_ours_is_answered_and_logged_without_its_words(
     def fail(*_):
         raise ValueError(f"canary {COORDINATE}")
 
-    monkeypatch.setattr(type(live.service.ingest), "submit", fail)
-    monkeypatch.setattr(type(live.service), "seconds_to_next_round", fail)
+    monkeypatch.setattr(type(live.service.runtime.write_queue), "submit", fail)
+    monkeypatch.setattr(type(live.service.runtime), "seconds_to_next_round", fail)
     answer = live.ask(method, path, b"x" if method == "POST" else None)
     assert answer.status == 500
     assert answer.headers["content-type"] == "application/problem+json"

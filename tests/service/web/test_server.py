@@ -123,7 +123,7 @@ def test_a_request_under_way_is_answered_while_the_service_stops(tmp_path, monke
     with living(tmp_path / "folder") as live:
         device = live.enrol(1)[0]
         live.open_round(0)
-        store = type(live.service.store)
+        store = type(live.service.runtime.store)
         append = store.append
 
         def append_slowly(self, blobs):
@@ -178,10 +178,10 @@ def test_a_copy_made_while_the_service_runs_can_be_restored(tmp_path):
             shutil.copy2(running / name, copy / name)
         for name in ("releases", "snapshots"):
             shutil.copytree(running / name, copy / name)
-        release, now = live.service.releases.path(0).read_bytes(), live.clock.now()
+        release, now = live.service.runtime.releases.path(0).read_bytes(), live.clock.now()
     with living(copy, now=now) as restored:
-        assert restored.service.devices.n == 2
-        assert restored.service.releases.path(0).read_bytes() == release
+        assert restored.service.runtime.devices.n == 2
+        assert restored.service.runtime.releases.path(0).read_bytes() == release
         assert restored.ask("GET", "/v1/rounds/1").status == 200
         restored.release(1)
         counted = restored.ask("GET", "/v1/releases").json()["releases"]

@@ -37,7 +37,7 @@ def test_a_ten_fold_surge_is_told_to_wait_and_nothing_acknowledged_is_lost(crowd
     kept, statuses = set(), Counter()
     together = threading.Barrier(len(batches))
     slow = threading.Event()
-    store = type(crowded.service.store)
+    store = type(crowded.service.runtime.store)
     append = store.append
 
     def append_slowly(self, blobs):
@@ -87,7 +87,7 @@ def test_while_the_store_fails_nothing_is_acknowledged_and_then_it_goes_on(crowd
 
     with monkeypatch.context() as patched:
         for name in ("append", "probe"):
-            patched.setattr(type(crowded.service.store), name, fail)
+            patched.setattr(type(crowded.service.runtime.store), name, fail)
         answer = crowded.ask("POST", "/v1/reports", frame)
         assert answer.status == 503
         assert int(answer.headers["retry-after"]) >= 1

@@ -27,23 +27,23 @@ def test_the_real_data_has_frames_of_its_own(watched):
     assert watched.ask("GET", "/v1/map").json()["mode"] == "simulation"
     for t in (1, 2, 4):
         found = plain.decode(watched.ask("GET", f"/v1/real/frames/{t}").body)
-        points = watched.exhibit.real._points[t]
+        points = watched.content.real._points[t]
         cells = list(plain.located(points, 3, (0, 0, 3, 3)).values())
         assert found["cells"] == [cells.count(cell) for cell in range(9)]
         assert found["ids"] == points.ids.tolist()
     few = plain.decode(watched.ask("GET", "/v1/real/frames/2?travellers=20").body)
     assert few["ids"] == [
-        one for one, _, _ in plain.travellers(watched.exhibit.real._points[2], 20, (0, 0, 3, 3))[1]
+        one for one, _, _ in plain.travellers(watched.content.real._points[2], 20, (0, 0, 3, 3))[1]
     ]
     assert watched.ask("GET", "/v1/real/frames/0").status == 404
 
 
 def test_errors_are_told_where_there_is_something_real(watched):
     found = watched.ask("GET", "/v1/real/errors").json()
-    exhibit = watched.exhibit
+    content = watched.content
     assert found["t"] == [1, 2, 3, 4]
     wanted = [
-        jsd(exhibit.real.summary(t)["cells"], exhibit.source.summary(t)["cells"])
+        jsd(content.real.summary(t)["cells"], content.source.summary(t)["cells"])
         for t in (1, 2, 3, 4)
     ]
     assert found["density_error"] == pytest.approx(wanted)

@@ -1,1 +1,1 @@
-"""Judges frames before they are written: who sent them, for which round, is it theirs."""
+"""Judges frames before they are written: sender, round, and whether a report is due."""

@@ -1,4 +1,4 @@
-"""Rounds that take reports, or have taken some that are not folded yet."""
+"""Rounds that accept reports, or have accepted some that are not folded yet."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from retrasyn.arrays import grown
 from retrasyn.messages import Manifest
 from retrasyn.service.admission.headers import Header
 from retrasyn.service.admission.records import Chunk, keys_of_marks, read_chunks, write_marks
-from retrasyn.service.store import RoundRow
+from retrasyn.service.store.base import RoundRow, keys_in
 from retrasyn.wire.frames import question_of
 from retrasyn.wire.layout import FIRST_KIND, TAG_BYTES
+
+_NOBODY = np.zeros(0, np.int64)
+_NEVER = -(1 << 40)  # the timestamp of a report that was never made
 
 
 @dataclass(slots=True)
@@ -32,7 +35,7 @@ class Marks:
     def same(
         self, keys: npt.NDArray[np.int64], tags: npt.NDArray[np.uint8]
     ) -> npt.NDArray[np.bool_]:
-        """Tell which tags are those that came first."""
+        """Return which tags equal those that came first."""
         found: npt.NDArray[np.bool_] = (self.tags[keys] == _words(tags)).all(axis=1)
         return found
 
@@ -51,9 +54,6 @@ def _words(tags: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     return np.frombuffer(tags.tobytes(), np.int64).reshape(-1, TAG_BYTES // 8)
 
 
-_NOBODY = np.zeros(0, np.int64)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedReports:
     """Everything a round has accepted, durable or about to be."""
@@ -67,7 +67,7 @@ class AcceptedReports:
 
 @dataclass(slots=True)
 class OpenRound:
-    """Grows with every frame that is accepted."""
+    """A round that is not folded yet, with every frame that it accepted."""
 
     row: RoundRow
     closed: bool = False
@@ -78,7 +78,7 @@ class OpenRound:
 
     def __post_init__(self) -> None:
         drawn = self.row.drawn
-        self.asked = None if drawn is None else np.frombuffer(drawn, "<u4").astype(np.int64)
+        self.asked = None if drawn is None else keys_in(drawn)
 
     @property
     def reporters(self) -> npt.NDArray[np.int64]:
@@ -87,22 +87,22 @@ class OpenRound:
         return np.concatenate(keys) if keys else _NOBODY
 
     def marks_for(self, code: int) -> Marks:
-        """Return the marks that a frame with this code must be new to."""
+        """Return the marks of reports or of heartbeats, by the code of a frame."""
         return self.heartbeats if code >= FIRST_KIND else self.reports
 
     def not_asked(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Tell who was not to report in this round."""
+        """Return which devices were not to report in this round."""
         if self.asked is not None:
             return ~np.isin(keys, self.asked)
         return np.full(len(keys), self.row.portion == 0)
 
     def add(self, chunk: Chunk, lookback: int) -> None:
-        """Take frames of devices that were not heard before."""
+        """Add frames of devices that were not heard before."""
         self.marks_for(chunk.code).add(chunk.keys, chunk.tags, lookback)
         self.chunks.setdefault(chunk.code, []).append(chunk)
 
     def add_again(self, chunk: Chunk, lookback: int) -> None:
-        """Take from a chunk that was read back what is not here yet: the first is kept."""
+        """Add those frames of a stored chunk whose devices were not heard yet."""
         fresh = self.marks_for(chunk.code).lookbacks_of(chunk.keys) == 0
         fresh[np.setdiff1d(np.arange(len(fresh)), np.unique(chunk.keys, return_index=True)[1])] = (
             False
@@ -115,7 +115,7 @@ class OpenRound:
         """Forget everything that was accepted."""
         self.reports, self.heartbeats, self.chunks = Marks(), Marks(), {}
 
-    def taken(self) -> AcceptedReports:
+    def accepted(self) -> AcceptedReports:
         """Return what was accepted, by ascending key."""
         answers = {}
         for code in sorted(self.chunks):
@@ -150,9 +150,6 @@ def _sorted(chunks: list[Chunk]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.
     return keys[order], bits[order]
 
 
-_NEVER = -(1 << 40)  # the timestamp of a report that was never made
-
-
 @dataclass(slots=True)
 class OpenRounds:
     """Finds the round of a frame, and knows whose budget is free in it."""
@@ -165,7 +162,7 @@ class OpenRounds:
     )
 
     def open(self, row: RoundRow) -> None:
-        """Take reports for a round."""
+        """Accept reports for a round."""
         self.rounds.setdefault(row.t, OpenRound(row))
         self.newest = max(self.newest, row.t)
 
@@ -174,14 +171,14 @@ class OpenRounds:
         self._remember(t, self.rounds.pop(t).reporters)
 
     def restore(self, t: int, blobs: Iterable[bytes]) -> None:
-        """Set a round back to exactly what the store holds of it."""
-        taking = self.rounds[t]
-        taking.clear()
+        """Reset a round to exactly what the store holds of it."""
+        round_ = self.rounds[t]
+        round_.clear()
         for blob in blobs:
             for chunk in read_chunks(blob):
                 beat = chunk.code >= FIRST_KIND
                 lookback = 1 if beat else question_of(chunk.code, self.manifest.ages).lookback
-                taking.add_again(chunk, lookback)
+                round_.add_again(chunk, lookback)
 
     def restore_marks(self, t: int, marks: bytes) -> None:
         """Remember who reported in a round that was folded before a restart."""
@@ -189,36 +186,36 @@ class OpenRounds:
         self._remember(t, keys_of_marks(marks))
 
     def find(self, header: Header, now: float) -> OpenRound | str:
-        """Return the round that frames are for, or the status of them all."""
-        manifest, taking = self.manifest, self.rounds.get(header.t)
+        """Return the open round of frames with this header, or the status of them all."""
+        manifest, round_ = self.manifest, self.rounds.get(header.t)
         opens = manifest.epoch + header.t * manifest.period
-        if taking is None:
+        if round_ is None:
             if header.t <= self.newest:
                 return "late"
             return "early" if opens <= now + manifest.period else "unknown round"
-        if taking.closed or now >= taking.row.ends:
+        if round_.closed or now >= round_.row.ends:
             return "late"
         if now < opens:
             return "early"
-        if header.is_report and header.epsilon != taking.row.epsilon:
+        if header.is_report and header.epsilon != round_.row.epsilon:
             return "bad manifest"
-        return taking
+        return round_
 
     def too_soon(
-        self, header: Header, taking: OpenRound, keys: npt.NDArray[np.int64]
+        self, header: Header, round_: OpenRound, keys: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.bool_]:
-        """Tell whose budget is not free at t, or who was not asked.
+        """Return which devices have no free budget at t, or were not asked.
 
         Where epsilon is divided, what the rounds ask within a window is within epsilon already.
         """
-        soon = taking.not_asked(keys)
+        soon = round_.not_asked(keys)
         if self.manifest.division == "budget":
             return soon
         t, rest = header.t, self.manifest.gap + header.lookback - 1
         self._last = grown(self._last, int(keys.max()) + 1, _NEVER)
         soon |= t - self._last[keys] < rest
         for other in self.rounds.values():
-            if other is taking:
+            if other is round_:
                 continue
             lookbacks, apart = other.reports.lookbacks_of(keys), abs(t - other.row.t)
             rests = self.manifest.gap + lookbacks - 1 if other.row.t > t else rest

@@ -1,4 +1,4 @@
-"""Who may send, and the tags of many frames checked at once."""
+"""Authenticates frames: the keys of all devices, and the tags of many frames at once."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _BLOCK = 64
 _INNER = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER = bytes(byte ^ 0x5C for byte in range(256))
 Pads = tuple[int, bytes, bytes]
-"""A device's key (its number), and what goes before a message and before its hash."""
+"""A device's number, and its HMAC pads: before a message, and before its hash."""
 
 
 def pads_of(key: int, secret: bytes) -> Pads:
-    """Prepare a device's secret."""
+    """Return the HMAC pads of a device's secret."""
     if len(secret) > _BLOCK:
         secret = hashlib.sha256(secret).digest()
     block = secret.ljust(_BLOCK, b"\0")
@@ -49,7 +49,7 @@ def tags_of(pads: Sequence[Pads], messages: Sequence[bytes]) -> npt.NDArray[np.u
 def matching(
     expected: npt.NDArray[np.uint8], given: npt.NDArray[np.uint8]
 ) -> npt.NDArray[np.bool_]:
-    """Tell which of many tags are right, in a time that does not depend on what is in them."""
+    """Return which tags are right, in a time that does not depend on their contents."""
     ours, theirs = expected.tobytes(), given.tobytes()
     if hmac.compare_digest(ours, theirs):
         return np.ones(len(expected), np.bool_)
@@ -63,7 +63,7 @@ def matching(
 
 @dataclass(slots=True)
 class TagKeys:
-    """Devices by their id."""
+    """The secrets of all devices, by device id."""
 
     _pads: dict[bytes, Pads] = field(default_factory=dict, repr=False)
     _nobody: Pads = field(  # an unknown device costs as much work as a known one
@@ -74,7 +74,7 @@ class TagKeys:
         return len(self._pads)
 
     def add(self, key: int, device: bytes, secret: bytes) -> None:
-        """Let a device in."""
+        """Accept a device from now on."""
         self._pads[device] = pads_of(key, secret)
 
     def remove(self, device: bytes) -> None:

@@ -20,10 +20,77 @@ if TYPE_CHECKING:
     from retrasyn.service.basemap.style import Theme
     from retrasyn.service.basemap.tiles import Tiles
 
-
 _DEGREES = Box(-180.0, -85.06, 180.0, 85.06)  # the square of Web Mercator
 _METRES = Box(-20_037_509.0, -20_037_509.0, 20_037_509.0, 20_037_509.0)
 _WIDEST = 20.0  # degrees: whoever looks at more than a country has to say so
+Line = list[list[float]]
+_DIGITS = 7  # after the point in degrees: a centimetre
+STYLE = "/v1/map/style.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseMap:
+    """What is drawn under the data; without any of it, the grid alone."""
+
+    coordinates: Coordinates
+    style: str | None  # its address, here or elsewhere
+    styles: dict[Theme, bytes]  # those that are served here
+    tiles: Tiles | None
+    roads: bytes | None
+    origins: tuple[str, ...]  # other servers that the page may ask
+    attribution: str
+    travellers: int
+
+    @classmethod
+    def open(cls, settings: MapSettings, box: Box) -> BaseMap:
+        """Read all files that the settings name; an error says what is wrong with one."""
+        tiles = None if settings.tiles is None else _open_tiles(settings.tiles)
+        styles = _styles(settings, tiles)
+        elsewhere = None if settings.style is None else origin_of(settings.style)
+        style = settings.style if elsewhere else STYLE if styles else None
+        own = () if elsewhere is None else (elsewhere,)
+        return cls(
+            coordinates=_coordinates(settings, box, based=style is not None),
+            style=style,
+            styles=styles,
+            tiles=tiles,
+            roads=None if settings.roads is None else read_roads(settings.roads, box),
+            origins=tuple(dict.fromkeys((*own, *settings.hosts))) if style else (),
+            attribution=settings.attribution or _thanks(tiles),
+            travellers=settings.travellers,
+        )
+
+
+def _open_tiles(path: Path) -> Tiles:
+    from retrasyn.service.basemap.tiles import Tiles  # noqa: PLC0415 - few have tiles
+
+    return Tiles.open(path)
+
+
+def _styles(settings: MapSettings, tiles: Tiles | None) -> dict[Theme, bytes]:
+    """Return the styles that are served here; there are none for a style from elsewhere."""
+    from retrasyn.service.basemap.style import read_style, style_of  # noqa: PLC0415 - as above
+
+    if settings.style is not None:
+        if origin_of(settings.style) is not None:
+            return {}
+        own = read_style(Path(settings.style), settings.hosts)
+        return {"light": own, "dark": own}
+    if tiles is None:
+        return {}
+    return {"light": style_of(tiles, "light"), "dark": style_of(tiles, "dark")}
+
+
+def _coordinates(settings: MapSettings, box: Box, *, based: bool) -> Coordinates:
+    if settings.coordinates == "auto":
+        return coordinates_under(box) if based else guess_coordinates(box)
+    return check_coordinates(settings.coordinates, box, based=based)
+
+
+def _thanks(tiles: Tiles | None) -> str:
+    """Return the attribution of the tiles, without HTML."""
+    said = "" if tiles is None else tiles.metadata.get("attribution", "")
+    return re.sub(r"<[^>]*>", "", said).strip()[:500] if isinstance(said, str) else ""
 
 
 def guess_coordinates(box: Box) -> Coordinates:
@@ -76,10 +143,6 @@ def _holds(whole: Box, part: Box) -> bool:
     return x_fits and whole.y0 <= part.y0 and part.y1 <= whole.y1
 
 
-Line = list[list[float]]
-_DIGITS = 7  # after the point in degrees: a centimetre
-
-
 def read_roads(path: Path, box: Box) -> bytes:
     """Return the roads as GeoJSON; names and other properties stay behind."""
     try:
@@ -100,7 +163,7 @@ def read_roads(path: Path, box: Box) -> bytes:
 
 
 def _lines(thing: dict[str, Any]) -> Iterator[Line]:
-    """Go through all lines of a GeoJSON object."""
+    """Yield all lines of a GeoJSON object."""
     match thing["type"]:
         case "FeatureCollection":
             for feature in thing["features"]:
@@ -120,7 +183,7 @@ def _lines(thing: dict[str, Any]) -> Iterator[Line]:
 
 
 def _line(positions: list[list[float]]) -> Line:
-    """Return a line without heights, as finely as can be seen."""
+    """Return a line without heights, rounded to a centimetre."""
     line = [[round(float(part), _DIGITS) for part in position[:2]] for position in positions]
     if len(line) < 2 or any(len(place) != 2 or not _finite(place) for place in line):  # noqa: PLR2004 - two ends, two coordinates
         raise ValueError("a line needs two places of two numbers")
@@ -136,71 +199,3 @@ def _touches(line: Line, box: Box) -> bool:
     xs, ys = zip(*line, strict=True)
     apart = max(xs) < box.x0 or min(xs) > box.x1 or max(ys) < box.y0 or min(ys) > box.y1
     return not apart
-
-
-STYLE = "/v1/map/style.json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaseMap:
-    """What lies under the data; without any of it there is the grid alone."""
-
-    coordinates: Coordinates
-    style: str | None  # its address, here or elsewhere
-    styles: dict[Theme, bytes]  # those that are served here
-    tiles: Tiles | None
-    roads: bytes | None
-    origins: tuple[str, ...]  # other servers that the page may ask
-    attribution: str
-    travellers: int
-
-    @classmethod
-    def open(cls, settings: MapSettings, box: Box) -> BaseMap:
-        """Read all files that settings name, or say what is wrong with them."""
-        tiles = None if settings.tiles is None else _open_tiles(settings.tiles)
-        styles = _styles(settings, tiles)
-        elsewhere = None if settings.style is None else origin_of(settings.style)
-        style = settings.style if elsewhere else STYLE if styles else None
-        own = () if elsewhere is None else (elsewhere,)
-        return cls(
-            coordinates=_coordinates(settings, box, based=style is not None),
-            style=style,
-            styles=styles,
-            tiles=tiles,
-            roads=None if settings.roads is None else read_roads(settings.roads, box),
-            origins=tuple(dict.fromkeys((*own, *settings.hosts))) if style else (),
-            attribution=settings.attribution or _thanks(tiles),
-            travellers=settings.travellers,
-        )
-
-
-def _open_tiles(path: Path) -> Tiles:
-    from retrasyn.service.basemap.tiles import Tiles  # noqa: PLC0415 - few have tiles
-
-    return Tiles.open(path)
-
-
-def _styles(settings: MapSettings, tiles: Tiles | None) -> dict[Theme, bytes]:
-    """Return the styles that are served here; there are none for a style from elsewhere."""
-    from retrasyn.service.basemap.style import read_style, style_of  # noqa: PLC0415 - as above
-
-    if settings.style is not None:
-        if origin_of(settings.style) is not None:
-            return {}
-        own = read_style(Path(settings.style), settings.hosts)
-        return {"light": own, "dark": own}
-    if tiles is None:
-        return {}
-    return {"light": style_of(tiles, "light"), "dark": style_of(tiles, "dark")}
-
-
-def _coordinates(settings: MapSettings, box: Box, *, based: bool) -> Coordinates:
-    if settings.coordinates == "auto":
-        return coordinates_under(box) if based else guess_coordinates(box)
-    return check_coordinates(settings.coordinates, box, based=based)
-
-
-def _thanks(tiles: Tiles | None) -> str:
-    """Return whom the makers of the tiles thank, without their HTML."""
-    said = "" if tiles is None else tiles.metadata.get("attribution", "")
-    return re.sub(r"<[^>]*>", "", said).strip()[:500] if isinstance(said, str) else ""

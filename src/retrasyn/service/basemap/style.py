@@ -15,29 +15,8 @@ from retrasyn.errors import InputError
 from retrasyn.service.basemap.tiles import Tiles
 from retrasyn.service.settings import origin_of
 
-MOST = 64 << 20
-"""Bytes of a file that goes to every page."""
-
-
-def read_document(name: str, path: Path) -> dict[str, Any]:
-    """Read the JSON object behind a setting."""
-    try:
-        if path.stat().st_size > MOST:
-            raise InputError(f"{name} {path} is larger than {MOST >> 20} MiB; simplify it")
-        found = parse_json(path.read_bytes(), parse_constant=_refuse)
-    except OSError as error:
-        raise InputError(f"{name} {path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise InputError(f"{name} {path} is not JSON: {str(error)[:100]}") from None
-    if not isinstance(found, dict):
-        raise InputError(f"{name} {path} must hold a JSON object")
-    return found
-
-
-def _refuse(word: str) -> float:
-    raise ValueError(f"{word} is no number")
-
-
+MAX_BYTES = 64 << 20
+"""Largest file that is sent to every page."""
 Theme = Literal["light", "dark"]
 TILES = "/v1/map/tiles/{z}/{x}/{y}"
 _VERSION = 8
@@ -72,8 +51,27 @@ _WORDS = ("label", "name", "place", "poi", "number")  # layers that are there to
 _SHAPES = {"fill": "Polygon", "line": "LineString"}
 
 
+def read_document(name: str, path: Path) -> dict[str, Any]:
+    """Read the JSON object behind a setting."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(f"{name} {path} is larger than {MAX_BYTES >> 20} MiB; simplify it")
+        found = parse_json(path.read_bytes(), parse_constant=_refuse)
+    except OSError as error:
+        raise InputError(f"{name} {path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"{name} {path} is not JSON: {str(error)[:100]}") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{name} {path} must hold a JSON object")
+    return found
+
+
+def _refuse(word: str) -> float:
+    raise ValueError(f"{word} is no number")
+
+
 def read_style(path: Path, hosts: tuple[str, ...]) -> bytes:
-    """Read an operator's style, and refuse one that would be stopped on its way."""
+    """Read an operator's style, and refuse one whose sources the page's policy would block."""
     style = read_document("map.style", path)
     if style.get("version") != _VERSION or not isinstance(style.get("layers"), list):
         raise InputError(f"map.style {path} is no MapLibre style; it needs version 8 and layers")
@@ -93,7 +91,7 @@ def read_style(path: Path, hosts: tuple[str, ...]) -> bytes:
 
 
 def _addresses(style: dict[str, Any]) -> Iterator[str]:
-    """Go through the addresses that a style makes a page fetch from."""
+    """Yield the URLs that a style makes a page fetch from."""
     sources = style.get("sources")
     known = list(sources.values()) if isinstance(sources, dict) else []
     sprites = style.get("sprite")
@@ -109,7 +107,7 @@ def _addresses(style: dict[str, Any]) -> Iterator[str]:
 
 
 def _allows(host: str, origin: str) -> bool:
-    """Return whether a host, perhaps with a star for what is in front, stands for an origin.
+    """Return whether a host, perhaps with a leading wildcard, covers an origin.
 
     >>> _allows("https://*.example.org", "https://a.example.org")
     True
@@ -150,7 +148,7 @@ def _source(tiles: Tiles) -> dict[str, Any]:
 
 
 def _raster_layer(theme: Theme) -> dict[str, Any]:
-    """Draw pictures paler, and at night darker, so that they stay behind."""
+    """Return a layer of pale, or dark, pictures that stay behind the data."""
     quiet: dict[Theme, dict[str, float]] = {
         "light": {"raster-saturation": -0.7, "raster-opacity": 0.55},
         "dark": {
@@ -163,7 +161,7 @@ def _raster_layer(theme: Theme) -> dict[str, Any]:
 
 
 def _vector_layers(tiles: Tiles, colours: dict[str, str]) -> list[dict[str, Any]]:
-    """Draw the layers whose names say what they are; all of them as lines if none does."""
+    """Return layers for the names we know; all layers as lines if we know none."""
     listed = tiles.metadata.get("vector_layers")
     names = [
         layer["id"]

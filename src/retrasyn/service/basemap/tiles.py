@@ -1,4 +1,4 @@
-"""Tiles of a local PMTiles file; the only door to `pmtiles`.
+"""Tiles of a local PMTiles file; the only module that uses `pmtiles`.
 
 Its own reader decodes the directories anew for each tile; here the latest ones are remembered.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from retrasyn.errors import InputError, MissingExtra
-from retrasyn.service.viewing.view import Recent
+from retrasyn.service.viewing.view import LruCache
 
 try:
     from pmtiles.reader import Reader
@@ -52,13 +52,13 @@ class Tiles:
     header: Any
     metadata: dict[str, Any]
     _descriptor: int
-    _directories: Recent[list[Entry]] = field(
-        default_factory=lambda: Recent(_N_DIRECTORIES, lambda _: 1)
+    _directories: LruCache[list[Entry]] = field(
+        default_factory=lambda: LruCache(_N_DIRECTORIES, lambda _: 1)
     )
 
     @classmethod
     def open(cls, path: Path) -> Tiles:
-        """Open a file and read what it says of itself."""
+        """Open a file and read its header and metadata."""
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -92,7 +92,7 @@ class Tiles:
 
     @property
     def media_type(self) -> str:
-        """What a tile is."""
+        """The media type of a tile."""
         return MEDIA[self.header["tile_type"]]
 
     @property
@@ -114,7 +114,7 @@ class Tiles:
 
     @staticmethod
     def unzip(tile: bytes) -> bytes:
-        """Return a zipped tile for those who cannot unzip it themselves."""
+        """Return a zipped tile unzipped, for clients that do not accept gzip."""
         try:
             return gzip.decompress(tile)
         except _FAULTS:

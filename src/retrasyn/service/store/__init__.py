@@ -11,7 +11,7 @@ from retrasyn.service.store.sqlite import SQLiteConnection
 
 
 def open_store(place: str | Path) -> CampaignStore:
-    """Open a store, make it if it is new, and bring it to this version's tables."""
+    """Open a store; make it if it is new, and migrate its tables to this version."""
     engine: Connection
     if str(place).startswith(("postgresql://", "postgres://")):
         engine = PostgresConnection(str(place))

@@ -11,10 +11,17 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
+KEY = np.dtype("<u4")
+"""How the key of a device is recorded."""
+Row = tuple[Any, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceRow:
-    """An enrolled device. Everything else speaks of it by its key, a number never used again."""
+    """An enrolled device. All other records name it by its key, a number never used again."""
 
     key: int
     device: bytes = field(repr=False)  # id, 16 bytes
@@ -35,34 +42,39 @@ class RoundRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldedRow:
-    """What remains of a round once its single reports are gone."""
+    """What remains of a round once its single reports are deleted."""
 
     t: int
     body: bytes = field(repr=False)
     digest: bytes  # SHA-256 of the sums
 
 
+def keys_in(drawn: bytes | None) -> npt.NDArray[np.int64]:
+    """Return the recorded keys of the devices that were drawn for a round."""
+    return np.frombuffer(drawn or b"", KEY).astype(np.int64)
+
+
 class CampaignStore(Protocol):
     """Devices and tokens, small values, and the rounds of one campaign at a time."""
 
     def close(self) -> None:
-        """Let go of the file or the connection."""
+        """Close the file or the connection."""
         ...  # pragma: no cover - a protocol has no body
 
     def probe(self, size: int = 0) -> None:
-        """Write so many bytes durably, to see whether that works, and let them go."""
+        """Write so many bytes durably, to check that this works, and delete them."""
         ...  # pragma: no cover - a protocol has no body
 
     def enter(self, campaign: bytes) -> None:
-        """Speak of the rounds of this campaign from now on; raw frames of any other are deleted."""
+        """Use the rounds of this campaign from now on; raw frames of any other are deleted."""
         ...  # pragma: no cover - a protocol has no body
 
     def get(self, name: str) -> bytes | None:
-        """Return a small value; None if it was never put."""
+        """Return a named value; None if it was never put."""
         ...  # pragma: no cover - a protocol has no body
 
     def put(self, name: str, value: bytes) -> None:
-        """Keep a small value in the place of the one before."""
+        """Store a named value in place of the one before."""
         ...  # pragma: no cover - a protocol has no body
 
     def devices(self) -> Iterator[DeviceRow]:
@@ -130,15 +142,12 @@ class CampaignStore(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
 
-Row = tuple[Any, ...]
-
-
 class Connection(Protocol):
     """One connection. Every fault is a `StoreError`; after one, the next call connects anew."""
 
     @property
     def place(self) -> str:
-        """What to call it in a message: no password in it."""
+        """Its name in messages, without a password."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
@@ -151,13 +160,13 @@ class Connection(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Run what is within as one transaction, durable at the end."""
+        """Run the block as one transaction, durable at the end."""
         ...  # pragma: no cover - a protocol has no body
 
     def tidy(self, table: str) -> None:
-        """Let what was deleted from a table leave the disk."""
+        """Remove what was deleted from a table from the disk."""
         ...  # pragma: no cover - a protocol has no body
 
     def close(self) -> None:
-        """Let go of the file or the connection."""
+        """Close the file or the connection."""
         ...  # pragma: no cover - a protocol has no body

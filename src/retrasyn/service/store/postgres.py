@@ -1,4 +1,4 @@
-"""PostgreSQL: one connection, which no second service shares and a restart only interrupts."""
+"""PostgreSQL: one connection, locked against a second service, opened again when lost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SETTINGS = {
 
 @dataclass(slots=True)
 class PostgresConnection:
-    """A connection by its address, made again whenever it was lost."""
+    """A connection to a URL, opened again whenever it was lost."""
 
     url: str = field(repr=False)  # may hold a password
     bytes_type: str = "BYTEA"
@@ -36,7 +36,7 @@ class PostgresConnection:
 
     @property
     def place(self) -> str:
-        """The address without what might be secret."""
+        """The URL without user and password."""
         tail = self.url.rpartition("@")[2].removeprefix("postgresql://").removeprefix("postgres://")
         return f"postgresql://{tail.partition('?')[0]}"
 
@@ -63,7 +63,7 @@ class PostgresConnection:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run what is within as one transaction."""
+        """Run the block as one transaction."""
         with self._lock:
             self.execute("BEGIN")
             self._within = True
@@ -77,11 +77,11 @@ class PostgresConnection:
                 self._within = False
 
     def tidy(self, table: str) -> None:
-        """Write the short table of frames anew, so that deleted bits leave with the old file."""
+        """Rewrite the table of frames, so that deleted bits go with the old file."""
         self.execute(f"VACUUM {'FULL ' if table == 'frames' else ''}{table}")
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         with self._lock, suppress(Exception):  # it may be broken in any way
             connection, self._connection = self._connection, None
             if connection is not None:

@@ -1,18 +1,13 @@
-"""The store in SQL that SQLite and PostgreSQL both speak: its tables, and every call."""
+"""The store in the SQL that SQLite and PostgreSQL share: its tables and its statements."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from retrasyn.errors import StoreError, UnknownToken
 from retrasyn.service.store.base import Connection, DeviceRow, FoldedRow, RoundRow, Row
-
-if TYPE_CHECKING:
-    from retrasyn.service.store.base import Connection
-
 
 STEPS: tuple[str, ...] = (
     """
@@ -37,6 +32,9 @@ STEPS: tuple[str, ...] = (
         PRIMARY KEY (campaign, t));
     """,
 )
+PAGE = 1000
+"""Rows that one statement reads or writes."""
+_log = logging.getLogger(__name__)
 
 
 def migrate(engine: Connection) -> None:
@@ -57,14 +55,9 @@ def migrate(engine: Connection) -> None:
             engine.execute("INSERT INTO version (number) VALUES (?)", (number,))
 
 
-PAGE = 1000
-"""Rows that one statement reads or writes."""
-_log = logging.getLogger(__name__)
-
-
 @dataclass(slots=True)
 class Tables:
-    """The tables of this version; see `base.Store` for what each call promises."""
+    """The tables of this version; see `base.CampaignStore` for what each call promises."""
 
     engine: Connection
 
@@ -72,21 +65,21 @@ class Tables:
         migrate(self.engine)
 
     def close(self) -> None:
-        """Let go of the file or the connection."""
+        """Close the file or the connection."""
         self.engine.close()
 
     def probe(self, size: int = 0) -> None:
-        """Write something durably, and let it go."""
+        """Write some bytes durably, and delete them."""
         self.put("probe", bytes(size))
         self.put("probe", b"")
 
     def get(self, name: str) -> bytes | None:
-        """Return a small value."""
+        """Return a named value."""
         rows = self.engine.execute("SELECT value FROM small_values WHERE name = ?", (name,))
         return bytes(rows[0][0]) if rows else None
 
     def put(self, name: str, value: bytes) -> None:
-        """Keep a small value."""
+        """Store a named value."""
         self.engine.execute(
             "INSERT INTO small_values (name, value) VALUES (?, ?) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -94,7 +87,7 @@ class Tables:
         )
 
     def tidy(self, table: str) -> None:
-        """Let what was deleted leave the disk; it is deleted even if this must wait."""
+        """Remove deleted rows from the disk; failing at that is no failure of the call."""
         try:
             self.engine.tidy(table)
         except StoreError as fault:
@@ -114,7 +107,7 @@ class Tables:
 
 @dataclass(slots=True)
 class Enrolments(Tables):
-    """Who may report; see `base.Store` for what each call promises."""
+    """The devices that may report; see `base.CampaignStore` for what each call promises."""
 
     def devices(self) -> Iterator[DeviceRow]:
         """Return all enrolled devices."""
@@ -166,7 +159,7 @@ class Enrolments(Tables):
         return removed
 
     def _take_keys(self, n: int) -> int:
-        """Return the first of n keys that nobody had or will have."""
+        """Return the first of n keys that are never given again."""
         statement = "UPDATE next_key SET value = value + ? RETURNING value"
         return int(self.engine.execute(statement, (n,))[0][0]) - n
 
@@ -183,13 +176,13 @@ class Enrolments(Tables):
 
 @dataclass(slots=True)
 class SQLStore(Enrolments):
-    """See `base.Store` for what each call promises."""
+    """The rounds of the campaign; see `base.CampaignStore` for what each call promises."""
 
     _campaign: int = -1  # none is entered
     _number: int = 0  # of the next blob; only ever grows
 
     def enter(self, campaign: bytes) -> None:
-        """Speak of the rounds of this campaign; raw frames of any other are deleted."""
+        """Use the rounds of this campaign; raw frames of any other are deleted."""
         with self.engine.transaction():
             rows = self.engine.execute("SELECT number, id FROM campaigns ORDER BY number")
             known = {bytes(name): int(number) for number, name in rows}
@@ -297,7 +290,7 @@ class SQLStore(Enrolments):
         ]
 
     def _by_timestamp(self, columns: str, table: str, first: int) -> Iterator[Row]:
-        """Return rows one timestamp after the other, so that a long past needs little memory."""
+        """Yield rows one timestamp at a time, so that a long campaign needs little memory."""
         while rows := self.engine.execute(
             f"SELECT t, {columns} FROM {table} WHERE campaign = ? AND t >= ? ORDER BY t LIMIT 1",  # noqa: S608 - our own names
             (self._entered(), first),

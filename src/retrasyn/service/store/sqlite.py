@@ -48,7 +48,7 @@ class SQLiteConnection:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run what is within as one transaction."""
+        """Run the block as one transaction."""
         with self._lock:
             self.execute("BEGIN IMMEDIATE")
             try:
@@ -59,13 +59,13 @@ class SQLiteConnection:
                 raise
 
     def tidy(self, table: str) -> None:
-        """Move the log into the file and cut it to nothing: deleted bits leave it, too."""
+        """Move the write-ahead log into the file and empty it: deleted bits leave it, too."""
         ((held, *_),) = self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         if held:
             raise StoreError(f"a reader of {self.path} holds what was deleted from {table}")
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         with self._lock, suppress(sqlite3.Error):
             connection, self._connection = self._connection, None
             if connection is not None:

@@ -1,4 +1,4 @@
-"""What there is to look at: releases as frames, counts and histories, whatever they come from.
+"""What the viewer shows of releases: frames, counts and histories, from any `ReleaseSource`.
 
-Nothing here knows a web server or a campaign; `source` is all that is asked of the data.
+Nothing here depends on a web server or a campaign.
 """

@@ -12,8 +12,20 @@ from retrasyn.space import Grid
 
 N_DIRECTIONS = 9
 STAYING = 4
-"""The direction of those who stay: a direction is 3 (row step + 1) + column step + 1."""
+"""The direction of streams that stay: a direction is 3 (row step + 1) + column step + 1."""
 Flows = npt.NDArray[np.uint32]
+MAX_TRAVELLERS = 10_000
+"""Most travellers that a frame can hold."""
+NOBODY = 64
+"""The number of halvings for a frame without travellers."""
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+_SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
+FRAME_VERSION = 1
+N_HEADER = 10
+"""Whole numbers in the header; all numbers but places have 32 bits."""
+_MAX_NUMBER = (1 << 32) - 1
+_FINEST = (1 << 16) - 1  # steps of a position across the box
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,12 +37,12 @@ class Placed:
 
     @classmethod
     def on(cls, grid: Grid, points: TimestampPoints) -> Placed:
-        """Put points on a grid."""
+        """Find the cells of points."""
         return cls(points, grid.cells_of(points.x, points.y))
 
     @property
     def n_bytes(self) -> int:
-        """How much room they take."""
+        """Size in memory."""
         return self.points.n_bytes + self.cells.nbytes
 
 
@@ -65,15 +77,6 @@ def neighbour(cell: int, direction: int, side: int) -> int | None:
     return row * side + column if on_grid else None
 
 
-MOST = 10_000
-"""Travellers that may be asked for."""
-NOBODY = 64
-"""The number of halvings that says: none were asked for."""
-_GAMMA = np.uint64(0x9E3779B97F4A7C15)
-_FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-_SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
-
-
 def mix(ids: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
     """Return a number per id that looks random: the first word of SplitMix64 seeded with it.
 
@@ -87,7 +90,7 @@ def mix(ids: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
 
 
 def halvings(n_points: int, most: int) -> int:
-    """Return how often a crowd is halved until it has `most` members or fewer, on average.
+    """Return how often n_points streams are halved until `most` or fewer are left on average.
 
     >>> halvings(3000, 3000), halvings(3001, 3000), halvings(50_000, 3000), halvings(7, 0)
     (0, 1, 5, 64)
@@ -98,7 +101,7 @@ def halvings(n_points: int, most: int) -> int:
 
 
 def chosen(ids: npt.NDArray[np.int64], times: int) -> npt.NDArray[np.intp]:
-    """Return the places of the streams that are left after so many halvings."""
+    """Return the indices of the streams that are left after so many halvings."""
     if times == 0:
         return np.arange(ids.size)
     if times >= NOBODY:
@@ -106,17 +109,10 @@ def chosen(ids: npt.NDArray[np.int64], times: int) -> npt.NDArray[np.intp]:
     return np.flatnonzero(mix(ids) >> np.uint64(64 - times) == 0)
 
 
-VERSION = 1
-N_HEADER = 10
-"""Whole numbers in front, 32 bits each like all others but places."""
-_MOST = (1 << 32) - 1
-_FINEST = (1 << 16) - 1  # a place is told in so many steps across the box
-
-
 def encode_frame(
     summary: Summary, placed: Placed, flows: Flows | None, grid: Grid, *, most: int
 ) -> bytes:
-    """Write a frame with at most about `most` travellers."""
+    """Return the bytes of a frame with at most about `most` travellers."""
     ids = placed.points.ids
     times = halvings(ids.size, most)
     kept = chosen(ids, times)
@@ -125,8 +121,8 @@ def encode_frame(
     kept = kept[order]
     counted = (summary[name] for name in ("n_born", "n_ended", "n_reports"))
     header = [
-        *(VERSION, summary["t"], grid.side, ids.size),
-        *(min(int(n), _MOST) for n in counted),
+        *(FRAME_VERSION, summary["t"], grid.side, ids.size),
+        *(min(int(n), _MAX_NUMBER) for n in counted),
         *(flows is not None, names.size, times),
     ]
     parts = [
@@ -141,7 +137,7 @@ def encode_frame(
 
 
 def _steps(values: npt.NDArray[np.float64], low: float, high: float) -> npt.NDArray[np.uint16]:
-    """Return places along a side of the box, padded to whole words of 32 bits."""
+    """Return positions along a side of the box in 16 bits, padded to words of 32 bits."""
     shares = np.clip((values - low) / (high - low), 0.0, 1.0)
     padded = np.zeros(values.size + values.size % 2, "<u2")
     padded[: values.size] = np.rint(shares * _FINEST)

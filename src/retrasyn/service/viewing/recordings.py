@@ -1,8 +1,10 @@
-"""What is looked at besides a campaign: recorded files, and a simulation as it is made."""
+"""Sources for the viewer besides a campaign: recorded files, and a simulation as it runs."""
 
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
+import math
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,10 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from retrasyn.data.trajectories import Trajectories
-from retrasyn.errors import InputError
-from retrasyn.service.releases import Feed
-from retrasyn.service.viewing.content import ViewerContent, status_of
-from retrasyn.service.viewing.source import ReleaseSource, Summary, TimestampPoints
+from retrasyn.errors import InputError, RetraSynError
+from retrasyn.methods import find_method
+from retrasyn.service.viewing.source import (
+    Feed,
+    ReleaseSource,
+    Summary,
+    TimestampPoints,
+    ViewerContent,
+)
 from retrasyn.space import Grid
 
 if TYPE_CHECKING:
@@ -25,7 +32,8 @@ if TYPE_CHECKING:
     from retrasyn.messages import Release
     from retrasyn.privacy.receipt import Receipt
     from retrasyn.simulation.run import SimulatedRun
-    from retrasyn.space import Grid
+
+UNKNOWN = "NOT KNOWN TO BE PRIVATE: there is no receipt that says how this data was made."
 
 
 @dataclass(slots=True, eq=False)
@@ -44,7 +52,7 @@ class InMemory(ReleaseSource):
     def of_recording(
         cls, data: Trajectories, grid: Grid, receipt: Receipt | None = None
     ) -> InMemory:
-        """Lay a whole file out by timestamp, empty ones between the first and the last included.
+        """Split a whole file by timestamp, empty ones between the first and the last included.
 
         >>> from retrasyn.space import Box
         >>> walk = Trajectories.from_columns(traj_id=[7, 7], t=[3, 4], x=[0.1, 0.9], y=[0.1, 0.1])
@@ -91,7 +99,7 @@ class InMemory(ReleaseSource):
         epsilon: float = 0.0,
         receipt: str | None = None,
     ) -> None:
-        """Take in the next timestamp."""
+        """Add the next timestamp."""
         self._points[t] = points
         self._numbers[t] = {
             "t": t,
@@ -107,7 +115,7 @@ class InMemory(ReleaseSource):
         self.timestamps.append(t)
 
     def add_release(self, release: Release, receipt: Receipt) -> None:
-        """Take in what a simulation has just made."""
+        """Add the next release of a simulation."""
         self.add(
             release.t,
             TimestampPoints(release.ids, release.x, release.y),
@@ -124,7 +132,7 @@ class InMemory(ReleaseSource):
         return self._grid
 
     def summary(self, t: int) -> Summary | None:
-        """Return what timestamp t holds, with points per cell; None if it is not there."""
+        """Return the summary of timestamp t, with points per cell; None if it does not exist."""
         if not self.has(t):
             return None
         points = self._points[t]
@@ -133,16 +141,16 @@ class InMemory(ReleaseSource):
         return {**self._numbers[t], "cells": cells.tolist()}
 
     def summaries(self, first: int | None, last: int | None, limit: int) -> list[Summary]:
-        """Return what the newest timestamps of a range hold, without counting their cells."""
+        """Return the summaries of the newest timestamps of a range, without counting cells."""
         found = self.within(first, last)[-limit:] if limit > 0 else []
         return [dict(self._numbers[t]) for t in found]
 
     def points_at(self, t: int) -> TimestampPoints | None:
-        """Return the points of timestamp t; None if it is not there."""
+        """Return the points of timestamp t; None if it does not exist."""
         return self._points[t] if self.has(t) else None
 
     def places_at(self, t: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
-        """Return x and y of timestamp t; None if it is not there."""
+        """Return x and y of timestamp t; None if it does not exist."""
         points = self.points_at(t)
         return None if points is None else (points.x, points.y)
 
@@ -177,7 +185,7 @@ def _reports_of(receipt: Receipt) -> dict[int, tuple[int, float]]:
     }
 
 
-def exhibit_of(
+def recording_content(
     synthetic: Trajectories,
     grid: Grid,
     *,
@@ -185,7 +193,7 @@ def exhibit_of(
     receipt: Receipt | None,
     title: str,
 ) -> ViewerContent:
-    """Put together what the page shows; without real data that view does not exist."""
+    """Return what the page shows of a recording, beside the real data if there is any."""
     source = InMemory.of_recording(synthetic, grid, receipt)
     known: dict[str, Any] = {
         "title": title,
@@ -204,7 +212,7 @@ def exhibit_of(
 
 @dataclass(slots=True)
 class LiveSimulation:
-    """What is shown of a simulation so far."""
+    """A running simulation, shown release by release."""
 
     simulated: SimulatedRun
     pace: float  # seconds from one release to the next, at least
@@ -220,7 +228,7 @@ class LiveSimulation:
         self._receipt = self.simulated.receipt()
 
     def status(self) -> dict[str, Any]:
-        """Return what /v1/status says."""
+        """Return /v1/status."""
         return status_of(
             self.source,
             self._receipt,
@@ -229,8 +237,8 @@ class LiveSimulation:
             period=self.pace,
         )
 
-    def exhibit(self, real: Trajectories) -> ViewerContent:
-        """Put together what the page shows, the real data beside it."""
+    def content(self, real: Trajectories) -> ViewerContent:
+        """Return what the page shows, the real data beside it."""
         return ViewerContent(
             source=self.source,
             kind="recording",
@@ -253,3 +261,45 @@ class LiveSimulation:
     def _make(self, releases: Iterator[Release]) -> tuple[Release, Receipt] | None:
         release = next(releases, None)
         return None if release is None else (release, self.simulated.receipt())
+
+
+def status_of(
+    source: ReleaseSource,
+    receipt: Receipt | None,
+    *,
+    title: str,
+    showing: str,  # names this showing: a page that sees another one begins anew
+    clock: Clock | None = None,
+    period: float = 1,
+) -> dict[str, Any]:
+    """Return /v1/status of a source that is no campaign; 0 where nothing is known."""
+    return {
+        "campaign": title,
+        "manifest": showing,
+        "method": "" if receipt is None else receipt.method,
+        "guarantee": UNKNOWN if receipt is None else receipt.guarantee,
+        "epsilon": 0.0 if receipt is None else receipt.epsilon,
+        "window": 0 if receipt is None else receipt.window,
+        "unit": "" if receipt is None else receipt.unit,
+        "presence": "" if receipt is None else _presence(receipt.method),
+        "period": max(1, math.ceil(period if clock is None else clock.period)),
+        "epoch": 0 if clock is None else int(dt.datetime.fromisoformat(clock.epoch).timestamp()),
+        "box": list(source.grid.box),
+        "grid": source.grid.side,
+        "round": None,
+        "next_round_in": 0.0,
+        "n_reports": 0 if receipt is None else receipt.n_reports,
+        "n_releases": len(source.timestamps),
+        "oldest_release": source.oldest,
+        "newest_release": source.newest,
+        "ready": True,
+        "reason": "",
+    }
+
+
+def _presence(method: str) -> str:
+    """Return what a method makes public of presence; empty for one that we do not know."""
+    try:
+        return find_method(method).presence
+    except RetraSynError:
+        return ""

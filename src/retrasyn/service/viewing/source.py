@@ -1,15 +1,17 @@
-"""Where the pictures come from: one synthetic timestamp after the other, read when asked for.
+"""What the web page shows: a source of releases by timestamp, and a feed of new ones.
 
-A campaign's `Releases` are one source, a recorded file another. Every route that shows something
-works with this interface and knows no other, so a campaign and a simulation look the same.
+The `Releases` of a campaign are one source, a recorded file is another. Every route of the viewer
+works with this interface, so a campaign and a simulation look the same.
 """
 
 from __future__ import annotations
 
+import asyncio
 import bisect
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,7 @@ from retrasyn.space import Grid
 
 Summary = dict[str, Any]
 """t, time (ISO 8601), n_points, n_born, n_ended, n_reports, epsilon, cells (points per cell)."""
+_AT_ONCE = 100  # releases that a feed reads at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,16 +34,16 @@ class TimestampPoints:
 
     @property
     def n_bytes(self) -> int:
-        """How much room they take."""
+        """Size in memory."""
         return self.ids.nbytes + self.x.nbytes + self.y.nbytes
 
 
 class ReleaseSource(ABC):
-    """Timestamps, each with its points and a summary. Asked from several threads at once."""
+    """Releases by timestamp: points and a summary each. Read from several threads at once."""
 
     __slots__ = ()
     timestamps: list[int]
-    """Of what is there, ascending; there may be holes, and more may come at the end."""
+    """Of the releases that exist, ascending; there may be gaps, and more may be appended."""
 
     @property
     @abstractmethod
@@ -49,15 +52,15 @@ class ReleaseSource(ABC):
 
     @abstractmethod
     def summary(self, t: int) -> Summary | None:
-        """Return what timestamp t holds, with points per cell; None if it is not there."""
+        """Return the summary of timestamp t, with points per cell; None if it does not exist."""
 
     @abstractmethod
     def points_at(self, t: int) -> TimestampPoints | None:
-        """Return the points of timestamp t; None if it is not there."""
+        """Return the points of timestamp t; None if it does not exist."""
 
     @abstractmethod
     def places_at(self, t: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
-        """Return x and y of timestamp t in the order of `points_at`; None if it is not there."""
+        """Return x and y of timestamp t in the order of `points_at`; None if it does not exist."""
 
     @abstractmethod
     def points(self, first: int | None, last: int | None) -> Trajectories:
@@ -65,20 +68,20 @@ class ReleaseSource(ABC):
 
     @abstractmethod
     def receipt(self, t: int | None = None) -> str | None:
-        """Return the receipt of timestamp t, or of the newest; None if it is not there."""
+        """Return the receipt of timestamp t, or of the newest; None if it does not exist."""
 
     @property
     def oldest(self) -> int | None:
-        """The first timestamp that is there."""
+        """The first timestamp; None if there is none."""
         return self.timestamps[0] if self.timestamps else None
 
     @property
     def newest(self) -> int | None:
-        """The last timestamp that is there."""
+        """The last timestamp; None if there is none."""
         return self.timestamps[-1] if self.timestamps else None
 
     def has(self, t: int) -> bool:
-        """Return whether timestamp t is there."""
+        """Return whether timestamp t exists."""
         place = bisect.bisect_left(self.timestamps, t)
         return self.timestamps[place : place + 1] == [t]
 
@@ -89,7 +92,7 @@ class ReleaseSource(ABC):
         return self.timestamps[low:high]
 
     def summaries(self, first: int | None, last: int | None, limit: int) -> list[Summary]:
-        """Return what the newest timestamps of a range hold, ascending, without their cells."""
+        """Return the summaries of the newest timestamps of a range, ascending, without cells."""
         found = self.within(first, last)[-limit:] if limit > 0 else []
         known = (self.summary(t) for t in found)
         return [
@@ -99,7 +102,59 @@ class ReleaseSource(ABC):
         ]
 
     def after(self, t: int, limit: int) -> list[tuple[int, Summary]]:
-        """Return the timestamps that follow t, ascending, with their cells."""
+        """Return the summaries of the timestamps after t, ascending, with their cells."""
         place = bisect.bisect_right(self.timestamps, t)
         found = [(then, self.summary(then)) for then in self.timestamps[place : place + limit]]
         return [(then, summary) for then, summary in found if summary is not None]
+
+
+@dataclass(slots=True)
+class Feed:
+    """Wakes readers when there is a new release; each continues from where it is.
+
+    Nothing is queued for anybody, so a slow reader costs nothing but its own lag.
+    """
+
+    read: Callable[[int, int], Sequence[tuple[int, Summary]]]  # after t, at most so many
+    newest: int | None = None
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    _closed: bool = False
+
+    def publish(self, t: int) -> None:
+        """Tell all readers about release t."""
+        self.newest = t
+        self._wake()
+
+    def close(self) -> None:
+        """End every subscription."""
+        self._closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    async def subscribe(self, after: int | None = None) -> AsyncIterator[tuple[int, Summary]]:
+        """Yield releases after t, or after now, until the feed is closed."""
+        place = after if after is not None else -1 if self.newest is None else self.newest
+        while not self._closed:
+            news = self._news
+            found = self.read(place, _AT_ONCE)
+            for t, summary in found:
+                yield t, summary
+                place = t
+            if not found:
+                await news.wait()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewerContent:
+    """Everything the web page shows; a campaign has no `real`, and must not have any."""
+
+    source: ReleaseSource
+    kind: Literal["campaign", "recording"] = "campaign"  # recording: there is nobody to report
+    unfolds: bool = True  # whether more may come; False: all of it is there
+    status: Callable[[], dict[str, Any]]  # what /v1/status says
+    feed: Feed
+    feed_clients: int = 100  # readers of the feed at once
+    real: ReleaseSource | None = None  # in a simulation, what the synthetic data stands for

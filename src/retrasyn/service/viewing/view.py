@@ -1,4 +1,4 @@
-"""A source with a memory: frames, counts and histories that were needed lately are still there."""
+"""Frames, counts and histories of a source, with caches of what was needed lately."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from retrasyn.service.viewing.source import ReleaseSource
 from retrasyn.space import Box
 
 Value = TypeVar("Value")
+_MIB = 1 << 20
 
 
 @dataclass(slots=True)
-class Recent(Generic[Value]):
-    """Remembers values until there is no room; the one used longest ago goes first.
+class LruCache(Generic[Value]):
+    """A cache limited by size; the value used longest ago is dropped first.
 
-    >>> texts = Recent[bytes](5, size=len)
+    >>> texts = LruCache[bytes](5, size=len)
     >>> [len(texts.get(n, lambda n=n: bytes(n))) for n in (2, 3, 2, 1)]
     [2, 3, 2, 1]
     >>> sorted(texts.keys())
@@ -45,7 +46,7 @@ class Recent(Generic[Value]):
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, key: Hashable, make: Callable[[], Value | None]) -> Value | None:
-        """Return the value of a key, made if need be; None is not remembered.
+        """Return the value of a key, made if need be; None is not cached.
 
         Two threads may make the same value at once: that costs time, while waiting would let one
         slow reader stop the others.
@@ -60,7 +61,7 @@ class Recent(Generic[Value]):
         return made
 
     def keys(self) -> list[Hashable]:
-        """Return what is remembered, the oldest first."""
+        """Return the cached keys, the one used longest ago first."""
         with self._lock:
             return list(self._known)
 
@@ -76,32 +77,31 @@ class Recent(Generic[Value]):
                 self._used -= self.size(dropped)
 
 
-_MIB = 1 << 20
-
-
 @dataclass(frozen=True, slots=True)
 class CachedSource:
-    """Frames and flows of a source, asked from several threads at once.
+    """Frames and flows of a source, read from several threads at once.
 
     A map that plays asks for one timestamp after the other, and the flows of each need the points
     of two: with the latest points at hand every file is read once.
     """
 
     source: ReleaseSource
-    _placed: Recent[Placed] = field(default_factory=lambda: Recent(16 * _MIB, lambda p: p.n_bytes))
-    _flows: Recent[Flows] = field(default_factory=lambda: Recent(32 * _MIB, lambda f: f.nbytes))
-    _frames: Recent[bytes] = field(default_factory=lambda: Recent(32 * _MIB, len))
+    _placed: LruCache[Placed] = field(
+        default_factory=lambda: LruCache(16 * _MIB, lambda p: p.n_bytes)
+    )
+    _flows: LruCache[Flows] = field(default_factory=lambda: LruCache(32 * _MIB, lambda f: f.nbytes))
+    _frames: LruCache[bytes] = field(default_factory=lambda: LruCache(32 * _MIB, len))
 
     def frame(self, t: int, most: int) -> bytes | None:
-        """Return the frame of a timestamp; None if it is not there."""
+        """Return the frame of a timestamp; None if it does not exist."""
         return self._frames.get((t, most), lambda: self._encode(t, most))
 
     def flows(self, t: int) -> Flows | None:
-        """Return the moves from t - 1 to t; None if one of them is not there."""
+        """Return the moves from t - 1 to t; None if one of them does not exist."""
         return self._flows.get(t, lambda: self._count(t))
 
     def placed(self, t: int) -> Placed | None:
-        """Return the points of a timestamp with their cells; None if it is not there."""
+        """Return the points of a timestamp with their cells; None if it does not exist."""
         return self._placed.get(t, lambda: self._place(t))
 
     def _encode(self, t: int, most: int) -> bytes | None:
@@ -124,7 +124,7 @@ class CachedSource:
 def box_counts(
     source: ReleaseSource, box: Box, timestamps: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Count points in a box, edges included; return the timestamps that are there, and counts."""
+    """Count points in a box, edges included; return existing timestamps and their counts."""
     there, n = [], []
     for t in timestamps:
         places = source.places_at(t)
@@ -139,7 +139,7 @@ def box_counts(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellCounts:
-    """Points of a cell, and moves over its edges; None where the timestamp before is not there."""
+    """Points of a cell, and moves over its edges; None without the timestamp before."""
 
     cell: int
     t: list[int]
@@ -151,7 +151,7 @@ class CellCounts:
 
 
 def cell_history(view: CachedSource, cell: int, timestamps: Sequence[int]) -> CellCounts:
-    """Follow a cell through timestamps."""
+    """Return the history of a cell."""
     side = view.source.grid.side
     around = [d for d in range(N_DIRECTIONS) if d != STAYING]
     targets = {d: found for d in around if (found := neighbour(cell, d, side)) is not None}
@@ -179,12 +179,12 @@ def cell_history(view: CachedSource, cell: int, timestamps: Sequence[int]) -> Ce
 
 
 def _out_of(flows: Flows, cell: int, targets: dict[int, int]) -> Iterable[tuple[int, int]]:
-    """Go through the moves out of a cell."""
+    """Yield the moves out of a cell."""
     return ((target, int(flows[cell, d])) for d, target in targets.items())
 
 
 def _into(flows: Flows, targets: dict[int, int]) -> Iterable[tuple[int, int]]:
-    """Go through the moves into a cell: they come from where others go to.
+    """Yield the moves into a cell, from each of its neighbours.
 
     Directions opposite each other add up to 8.
     """
@@ -215,6 +215,6 @@ def density_errors(
 
 
 def _cells(source: ReleaseSource, t: int) -> list[int]:
-    """Return the points per cell; none where the timestamp is not there."""
+    """Return the points per cell; zeros for a timestamp that does not exist."""
     summary = source.summary(t)
     return [0] * source.grid.n_cells if summary is None else list(summary["cells"])

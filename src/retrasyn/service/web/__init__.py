@@ -1,5 +1,5 @@
-"""The curator over HTTP: a small application on one server, in one process with the service.
+"""The curator over HTTP, in one process with the service.
 
-`server` listens, `app` puts everything together, `reports` is the short way for reports; the other
-modules hold a few routes each.
+`server` listens, `front` checks limits, `app` puts the routes together, `running` starts and stops
+all of it; the other modules hold a few routes each.
 """

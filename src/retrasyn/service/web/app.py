@@ -1,4 +1,4 @@
-"""The web applications: of a campaign, and of a recording."""
+"""The web applications: one for a campaign, one for a recording."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastapi import APIRouter
 
 from retrasyn.service.basemap.basemap import BaseMap
 from retrasyn.service.settings import LimitSettings, MapSettings
-from retrasyn.service.viewing.content import ViewerContent
+from retrasyn.service.viewing.source import ViewerContent
 from retrasyn.service.viewing.view import CachedSource
 from retrasyn.service.web import (
     device_routes,
@@ -25,81 +25,77 @@ from retrasyn.service.web.metrics import Metrics, RequestCounts
 from retrasyn.service.web.openapi import reporting
 
 if TYPE_CHECKING:
-    from retrasyn.service.service import Service
-
+    from retrasyn.service.runtime import CampaignRuntime
 
 _FRAMES_AT_ONCE = 2
 _QUERIES_AT_ONCE = 2
-"""Others wait. Together they leave threads to those who fold and release."""
+"""Others wait, so that threads are left for folding and releasing."""
 
 
-def shown_routes(
-    exhibit: ViewerContent, base_map: BaseMap, counts: RequestCounts, stopping: asyncio.Event
-) -> list[APIRouter]:
-    """Return the routes."""
-    view, source = CachedSource(exhibit.source), exhibit.source
-    quick, slow = asyncio.Semaphore(_FRAMES_AT_ONCE), asyncio.Semaphore(_QUERIES_AT_ONCE)
-    routers = [
-        release_routes.status_routes(exhibit.status),
-        release_routes.release_routes(source),
-        release_routes.point_routes(source, slow),
-        release_routes.feed_routes(exhibit.feed, exhibit.feed_clients, counts, stopping),
-        map_routes.frame_routes(view, base_map.travellers, quick),
-        map_routes.query_routes(view, slow),
-        map_routes.base_map_routes(
-            base_map,
-            exhibit.kind if exhibit.real is None else "simulation",
-            unfolds=exhibit.unfolds,
-        ),
-        page.routes(exhibit.status, base_map),
-    ]
-    if exhibit.real is not None:
-        routers.append(map_routes.real_routes(exhibit.real, source, base_map.travellers, quick))
-    return routers
-
-
-class Web(Front):
-    """An RSGI application around a service that has been started."""
+class CampaignApp(Front):
+    """The RSGI application of a running campaign."""
 
     def __init__(
-        self, service: Service, *, operator_token: str, base_map: BaseMap | None = None
+        self, runtime: CampaignRuntime, *, operator_token: str, base_map: BaseMap | None = None
     ) -> None:
-        limits = service.settings.limits
+        limits = runtime.settings.limits
         super().__init__(limits)
-        self.metrics = Metrics(service, self.counts)
-        reports = ReportIntake(service, self.counts, self.deadline)
-        self.short = {"/v1/reports": reports.one, "/v1/reports/batch": reports.many}
-        exhibit = ViewerContent(
-            source=service.releases,
-            status=service.status,
-            feed=service.feed,
+        collected = Metrics(runtime, self.counts)
+        self.observe_seconds = collected.ack_seconds.observe
+        reports = ReportIntake(runtime, self.counts, self.deadline)
+        self.direct = {"/v1/reports": reports.one, "/v1/reports/batch": reports.many}
+        content = ViewerContent(
+            source=runtime.releases,
+            status=runtime.status,
+            feed=runtime.feed,
             feed_clients=limits.feed_clients,
         )
-        base_map = base_map or BaseMap.open(service.settings.map, service.releases.grid.box)
+        base_map = base_map or BaseMap.open(runtime.settings.map, runtime.campaign.grid.box)
         routers = [
-            device_routes.campaign_routes(service),
-            device_routes.enrolment_routes(service),
-            operator_routes.routes(service, operator_token),
-            metrics.routes(service, self.metrics),
-            *shown_routes(exhibit, base_map, self.counts, self.stopping),
+            device_routes.campaign_routes(runtime),
+            device_routes.enrolment_routes(runtime),
+            operator_routes.routes(runtime, operator_token),
+            metrics.routes(runtime, collected),
+            *_viewer_routes(content, base_map, self.counts, self.stopping),
         ]
         self.mount(routers, reporting())
 
-    def observe_ack(self, seconds: float) -> None:
-        """Note how long a report waited for its answer."""
-        self.metrics.ack_seconds.observe(seconds)
 
-
-class Watching(Front):
-    """An RSGI application around anything that can be shown."""
+class ViewerApp(Front):
+    """The RSGI application of a recording or a simulation: nobody reports to it."""
 
     def __init__(
         self,
-        exhibit: ViewerContent,
+        content: ViewerContent,
         map_settings: MapSettings | None = None,
         limits: LimitSettings | None = None,
     ) -> None:
         super().__init__(limits or LimitSettings())
-        base_map = BaseMap.open(map_settings or MapSettings(), exhibit.source.grid.box)
-        routers = shown_routes(exhibit, base_map, self.counts, self.stopping)
+        base_map = BaseMap.open(map_settings or MapSettings(), content.source.grid.box)
+        routers = _viewer_routes(content, base_map, self.counts, self.stopping)
         self.mount([metrics.alive(), *routers])
+
+
+def _viewer_routes(
+    content: ViewerContent, base_map: BaseMap, counts: RequestCounts, stopping: asyncio.Event
+) -> list[APIRouter]:
+    """Return the routes of the page: status, releases, feed, map."""
+    view, source = CachedSource(content.source), content.source
+    quick, slow = asyncio.Semaphore(_FRAMES_AT_ONCE), asyncio.Semaphore(_QUERIES_AT_ONCE)
+    routers = [
+        release_routes.status_routes(content.status),
+        release_routes.release_routes(source),
+        release_routes.point_routes(source, slow),
+        release_routes.feed_routes(content.feed, content.feed_clients, counts, stopping),
+        map_routes.frame_routes(view, base_map.travellers, quick),
+        map_routes.query_routes(view, slow),
+        map_routes.base_map_routes(
+            base_map,
+            content.kind if content.real is None else "simulation",
+            unfolds=content.unfolds,
+        ),
+        page.routes(content.status, base_map),
+    ]
+    if content.real is not None:
+        routers.append(map_routes.real_routes(content.real, source, base_map.travellers, quick))
+    return routers

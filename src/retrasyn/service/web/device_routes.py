@@ -1,4 +1,4 @@
-"""What devices ask and send: the campaign, enrolling and leaving, reports."""
+"""The routes of devices: the campaign and its rounds, enrolling and leaving, reports."""
 
 from __future__ import annotations
 
@@ -28,19 +28,32 @@ from retrasyn.wire.layout import DEVICE_BYTES
 from retrasyn.wire.statuses import HTTP_STATUS
 
 if TYPE_CHECKING:
-    from retrasyn.service.service import Service
+    from retrasyn.service.runtime import CampaignRuntime
     from retrasyn.service.web.front import Deadlines
     from retrasyn.service.web.metrics import RequestCounts
 
 
-def campaign_routes(service: Service) -> APIRouter:
-    """Return the routes."""
+MAX_FRAME = 1 << 16
+_REPORT_T, _HEARTBEAT_T = 4, 2  # where the timestamp stands in a frame
+_T = struct.Struct("<I")
+Tag = Annotated[
+    str,
+    Header(
+        alias="Retrasyn-Tag",
+        pattern=r"^[0-9a-f]{32}$",
+        description="Tag of the words for leaving, under the device's key; see docs/api.md.",
+    ),
+]
+
+
+def campaign_routes(runtime: CampaignRuntime) -> APIRouter:
+    """Return the routes of the manifest and the rounds."""
     router = APIRouter(prefix="/v1", tags=["campaign"])
 
     @router.get("/campaign", response_class=Response, responses=answers(sealed("The manifest.")))
     async def campaign() -> Response:
         """Return the sealed manifest: what the campaign promises, to be shown and pinned."""
-        return Response(service.campaign.envelope, media_type=JSON)
+        return Response(runtime.campaign.envelope, media_type=JSON)
 
     @router.get(
         "/rounds/current",
@@ -49,12 +62,12 @@ def campaign_routes(service: Service) -> APIRouter:
     )
     async def current_round() -> Response:
         """Return the sealed round that is open now."""
-        envelope = service.current_round()
+        envelope = runtime.current_round()
         if envelope is None:
             raise Problem(
                 503,
                 "No round is open now; ask again soon.",
-                retry_after=service.seconds_to_next_round(),
+                retry_after=runtime.seconds_to_next_round(),
             )
         return Response(envelope, media_type=JSON)
 
@@ -65,16 +78,16 @@ def campaign_routes(service: Service) -> APIRouter:
     )
     async def one_round(t: Timestamp) -> Response:
         """Return the sealed round of a timestamp, to follow the chain of rounds."""
-        envelope = service.round_envelope(t)
-        if envelope is None:
+        row = runtime.calendar.row(t)
+        if row is None:
             raise Problem(404, "No such round was opened.")
-        return Response(envelope, media_type=JSON)
+        return Response(row.envelope, media_type=JSON)
 
-    _add_asked(router, service)
+    _add_asked(router, runtime)
     return router
 
 
-def _add_asked(router: APIRouter, service: Service) -> None:
+def _add_asked(router: APIRouter, runtime: CampaignRuntime) -> None:
     """Add the route for rounds whose devices the curator draws."""
 
     @router.post(
@@ -92,30 +105,20 @@ def _add_asked(router: APIRouter, service: Service) -> None:
             raise Problem(413)
         if not ids or len(ids) % DEVICE_BYTES:
             raise Problem(422, f"The body must be device ids of {DEVICE_BYTES} bytes each.")
-        if service.round_envelope(t) is None:
+        if runtime.calendar.row(t) is None:
             raise Problem(404, "No such round was opened.")
-        return Response(service.asked(t, ids), media_type=BINARY)
+        return Response(runtime.asked(t, ids), media_type=BINARY)
 
 
-Tag = Annotated[
-    str,
-    Header(
-        alias="Retrasyn-Tag",
-        pattern=r"^[0-9a-f]{32}$",
-        description="Tag of the words for leaving, under the device's key; see docs/api.md.",
-    ),
-]
-
-
-def enrolment_routes(service: Service) -> APIRouter:
-    """Return the routes."""
+def enrolment_routes(runtime: CampaignRuntime) -> APIRouter:
+    """Return the routes with which devices enrol and leave."""
     router = APIRouter(prefix="/v1", tags=["devices"])
 
     @router.post("/enrolments", responses=problems(401, 422, 503))
     async def enrol(asked: EnrolmentRequest) -> Enrolment:
         """Give a device id and a key for every token, or nothing at all if one is not valid."""
         try:
-            enrolled = await service.enrol(asked.tokens)
+            enrolled = await runtime.devices.enrol(asked.tokens)
         except UnknownToken:
             raise Problem(401, "A token is unknown or was used already; ask for another.") from None
         return Enrolment(
@@ -130,34 +133,30 @@ def enrolment_routes(service: Service) -> APIRouter:
     )
     async def leave(device: Device, tag: Tag) -> Response:
         """Forget a device that asks for it itself; its key is of no use afterwards."""
-        if not await service.leave(bytes.fromhex(device), bytes.fromhex(tag)):
+        if not await runtime.devices.leave(bytes.fromhex(device), bytes.fromhex(tag)):
             raise Problem(401)
         return Response(status_code=204)
 
     return router
 
 
-MAX_FRAME = 1 << 16
-_REPORT_T, _HEARTBEAT_T = 4, 2  # where the timestamp stands in a frame
-_T = struct.Struct("<I")
-
-
 class ReportIntake:
-    """Answers the two addresses that devices use all the time."""
+    """Answers the two addresses that take reports, without the framework."""
 
-    def __init__(self, service: Service, counts: RequestCounts, deadline: Deadlines) -> None:
-        self._service, self._counts = service, counts
-        limits = service.settings.limits
+    def __init__(
+        self, runtime: CampaignRuntime, counts: RequestCounts, deadline: Deadlines
+    ) -> None:
+        self._write_queue, self._counts, self._deadline = runtime.write_queue, counts, deadline
+        limits = runtime.settings.limits
         self._max_body, self._max_batch = limits.max_body, limits.max_batch
-        self._deadline = deadline
-        self._manifest = service.campaign.id
+        self._manifest = runtime.campaign.id
 
     async def one(self, scope: Scope, protocol: Protocol) -> Reply:
         """Take one frame; the answer is its acknowledgement."""
         limit = min(MAX_FRAME, self._max_body)
         frame = await read_body(scope, protocol, limit=limit, deadline=self._deadline)
         try:
-            (status,) = await self._service.ingest.submit([frame])
+            (status,) = await self._write_queue.submit([frame])
         except Busy as busy:
             return self._busy(frame, busy.retry_after)
         self._counts.count_frame(status)
@@ -168,7 +167,7 @@ class ReportIntake:
         body = await read_body(scope, protocol, limit=self._max_body, deadline=self._deadline)
         try:
             self._check_number(body)
-            statuses = await self._service.ingest.submit_body(body)
+            statuses = await self._write_queue.submit_body(body)
         except WireError as error:
             raise Problem(422, f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
         except Busy as busy:
@@ -195,7 +194,7 @@ class ReportIntake:
 
 
 def _t_of(frame: bytes) -> int:
-    """Return the timestamp a frame speaks of, or 0 if it is too short to say."""
+    """Return the timestamp of a frame, or 0 if it is too short to have one."""
     place = _HEARTBEAT_T if is_heartbeat(frame) else _REPORT_T
     found: int = _T.unpack_from(frame, place)[0] if len(frame) >= place + _T.size else 0
     return found

@@ -1,4 +1,4 @@
-"""The front of every web application here: limits around everything, routes behind them."""
+"""The base of the web applications: rate limits, deadlines and errors around all routes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,105 @@ from retrasyn.service.web.openapi import Paths, document
 from retrasyn.service.web.responses import Problem, Protocol, Reply, Scope
 from retrasyn.service.web.server import Bridge, scope_of
 
+Handler = Callable[[Scope, Protocol], Awaitable[Reply]]
 MAX_ADDRESSES = 65_536
+"""Addresses whose rate is remembered."""
+STORE_PAUSE = 5
+"""Seconds after which to try again while the store does not work."""
+SWEEP = 0.25
+"""Seconds from one check of the deadlines to the next."""
 _IPV6_HOST_BITS = 64
+_Value = TypeVar("_Value")
+_log = logging.getLogger(__name__)
+
+
+class Front:
+    """An RSGI application with limits on requests; subclasses set `direct` and call `mount`."""
+
+    def __init__(self, limits: LimitSettings) -> None:
+        self.counts, self.stopping = RequestCounts(), asyncio.Event()
+        self.deadline = Deadlines(limits.body_seconds)
+        self.direct: dict[str, Handler] = {}  # by path: answered without the framework
+        self.observe_seconds: Callable[[float], None] | None = None  # that a direct answer took
+        self._max_body = limits.max_body
+        self._rates = Rates(limits.rate_per_second, limits.burst)
+        self._routes = FastAPI()
+
+    def mount(self, routers: Sequence[APIRouter], direct: Paths | None = None) -> None:
+        """Add routes; `direct` describes those that are answered without the framework."""
+        self._routes = _framework(routers, direct or {})
+
+    async def __rsgi__(self, scope: Scope, protocol: Protocol) -> None:
+        """Answer one request."""
+        handler = self.direct.get(scope.path)
+        try:
+            wait = self._rates.wait(scope.client.rpartition(":")[0])
+            if wait:
+                raise Problem(429, retry_after=wait)  # noqa: TRY301 - a refusal like any other
+            if handler is None:
+                await self._ask_framework(scope, protocol)
+                return
+            began = perf_counter()
+            reply = await _posted(handler, scope, protocol)
+            if self.observe_seconds is not None:
+                self.observe_seconds(perf_counter() - began)
+        except Problem as problem:
+            reply = problem.reply()
+        except Exception as error:  # noqa: BLE001 - one request must not end the others
+            _log_fault(error)
+            reply = Problem(500).reply()
+        self.counts.requests[scope.path if handler else "other", reply.status] += 1
+        reply.send(protocol)
+
+    async def _ask_framework(self, scope: Scope, protocol: Protocol) -> None:
+        """Read the whole body, then let the framework answer."""
+        body = await read_body(scope, protocol, limit=self._max_body, deadline=self.deadline)
+        bridge, asgi = Bridge(protocol, body), scope_of(scope)
+        try:
+            await self._routes(asgi, bridge.receive, bridge.send)
+        except OSError:
+            _log.debug("reader hung up")
+        except Exception as error:  # noqa: BLE001 - it was answered already, by `_failed`
+            _log_fault(error)
+        finally:
+            route = getattr(asgi.get("route"), "path", "other")
+            self.counts.requests[route, bridge.status] += 1
+
+
+async def _posted(handler: Handler, scope: Scope, protocol: Protocol) -> Reply:
+    """Ask a direct handler, which takes POST only."""
+    if scope.method != "POST":
+        raise Problem(405, headers=(("allow", "POST"),))
+    return await handler(scope, protocol)
+
+
+async def read_body(scope: Scope, protocol: Protocol, *, limit: int, deadline: Deadlines) -> bytes:
+    """Return the whole body of a request."""
+    headers = scope.headers
+    said = headers.get("content-length")
+    if said is None and headers.get("transfer-encoding") is None:
+        return b""
+    if said is not None and (not said.isdecimal() or int(said) > limit):
+        raise Problem(413)
+    try:
+        # The server holds a body to the length it says; one that says none is counted here.
+        body: bytes = await deadline.wait(protocol() if said else _pieces(protocol, limit))
+    except TimeoutError:
+        raise Problem(408) from None
+    except (OSError, RuntimeError):  # what granian raises when a body ends before its end
+        raise Problem(400) from None
+    return body
+
+
+async def _pieces(protocol: Protocol, limit: int) -> bytes:
+    parts: list[bytes] = []
+    room = limit
+    async for part in protocol:
+        room -= len(part)
+        if room < 0:
+            raise Problem(413)
+        parts.append(bytes(part))
+    return b"".join(parts)
 
 
 @dataclass(slots=True)
@@ -63,7 +160,7 @@ class Rates:
 
 
 def bucket_of(address: str) -> str:
-    """Return what an address is counted under: IPv6 networks of 64 bits have one bucket.
+    """Return the bucket of an address: all of an IPv6 network of 64 bits share one.
 
     >>> bucket_of("192.0.2.1"), bucket_of("2001:db8::1:2:3"), bucket_of("")
     ('192.0.2.1', '2001:db8::', '')
@@ -79,13 +176,9 @@ def bucket_of(address: str) -> str:
     return str(IPv6Address(int(found) >> _IPV6_HOST_BITS << _IPV6_HOST_BITS))
 
 
-SWEEP = 0.25  # seconds from one look at the table to the next
-_Value = TypeVar("_Value")
-
-
 @dataclass(slots=True)
 class Deadlines:
-    """Raises TimeoutError where something takes longer than `seconds`, or up to a sweep more."""
+    """Raises TimeoutError for a task that takes longer than `seconds`, up to a sweep late."""
 
     seconds: float
     _running: dict[asyncio.Task[Any], float] = field(default_factory=dict)  # by deadline
@@ -111,7 +204,7 @@ class Deadlines:
             self._over.discard(task)
 
     def _sweep(self) -> None:
-        """Cancel what is over: those in front, since the table is in the order of deadlines."""
+        """Cancel tasks that are too late: the first of a table ordered by deadline."""
         now, over = monotonic(), []
         for task, deadline in self._running.items():
             if deadline > now:
@@ -125,117 +218,22 @@ class Deadlines:
         self._sweeper = again
 
 
-async def read_body(scope: Scope, protocol: Protocol, *, limit: int, deadline: Deadlines) -> bytes:
-    """Return the whole body of a request."""
-    headers = scope.headers
-    said = headers.get("content-length")
-    if said is None and headers.get("transfer-encoding") is None:
-        return b""
-    if said is not None and (not said.isdecimal() or int(said) > limit):
-        raise Problem(413)
-    try:
-        # The server holds a body to the length it says; one that says none is counted here.
-        body: bytes = await deadline.wait(protocol() if said else _pieces(protocol, limit))
-    except TimeoutError:
-        raise Problem(408) from None
-    except (OSError, RuntimeError):  # what granian raises when a body ends before its end
-        raise Problem(400) from None
-    return body
-
-
-async def _pieces(protocol: Protocol, limit: int) -> bytes:
-    parts: list[bytes] = []
-    room = limit
-    async for part in protocol:
-        room -= len(part)
-        if room < 0:
-            raise Problem(413)
-        parts.append(bytes(part))
-    return b"".join(parts)
-
-
-log = logging.getLogger(__name__)
-Short = Callable[[Scope, Protocol], Awaitable[Reply]]
-STORE_PAUSE = 5  # seconds after which to try again while the store does not work
-
-
-class Front:
-    """An RSGI application; those who build on it set `short` and call `mount`."""
-
-    def __init__(self, limits: LimitSettings) -> None:
-        self.counts, self.stopping = RequestCounts(), asyncio.Event()
-        self.deadline = Deadlines(limits.body_seconds)
-        self.short: dict[str, Short] = {}
-        self._max_body = limits.max_body
-        self._rates = Rates(limits.rate_per_second, limits.burst)
-        self._routes = FastAPI()
-
-    def mount(self, routers: Sequence[APIRouter], short: Paths | None = None) -> None:
-        """Take routes in; `short` describes what goes past the framework."""
-        self._routes = _framework(routers, short or {})
-
-    def observe_ack(self, seconds: float) -> None:
-        """Note how long a report waited for its answer."""
-
-    async def __rsgi__(self, scope: Scope, protocol: Protocol) -> None:
-        """Answer one request."""
-        short = self.short.get(scope.path)
-        try:
-            wait = self._rates.wait(scope.client.rpartition(":")[0])
-            if wait:
-                raise Problem(429, retry_after=wait)  # noqa: TRY301 - a refusal like any other
-            if short is None:
-                await self._long(scope, protocol)
-                return
-            began = perf_counter()
-            reply = await _posted(short, scope, protocol)
-            self.observe_ack(perf_counter() - began)
-        except Problem as problem:
-            reply = problem.reply()
-        except Exception as error:  # noqa: BLE001 - one request must not end the others
-            _log_fault(error)
-            reply = Problem(500).reply()
-        self.counts.requests[scope.path if short else "other", reply.status] += 1
-        reply.send(protocol)
-
-    async def _long(self, scope: Scope, protocol: Protocol) -> None:
-        """Let the framework answer, once the whole body is there."""
-        body = await read_body(scope, protocol, limit=self._max_body, deadline=self.deadline)
-        bridge, told = Bridge(protocol, body), scope_of(scope)
-        try:
-            await self._routes(told, bridge.receive, bridge.send)
-        except OSError:
-            log.debug("reader hung up")
-        except Exception as error:  # noqa: BLE001 - it was answered already, by `_failed`
-            _log_fault(error)
-        finally:
-            route = getattr(told.get("route"), "path", "other")
-            self.counts.requests[route, bridge.status] += 1
-
-
-async def _posted(short: Short, scope: Scope, protocol: Protocol) -> Reply:
-    """Take the short way, which knows one method only."""
-    if scope.method != "POST":
-        raise Problem(405, headers=(("allow", "POST"),))
-    return await short(scope, protocol)
-
-
-def _framework(routers: Sequence[APIRouter], short: Paths) -> FastAPI:
-    """Return all routes, with the document that describes them."""
+def _framework(routers: Sequence[APIRouter], direct: Paths) -> FastAPI:
+    """Return the framework with all routes and their OpenAPI document."""
     app = FastAPI(docs_url=None, redoc_url=None, redirect_slashes=False, exception_handlers={})
     for router in routers:
         app.include_router(router)
     for kind, handler in _HANDLERS.items():
         app.add_exception_handler(kind, handler)
-    text = document(app, short)
+    text = document(app, direct)
     app.openapi = lambda: text  # type: ignore[method-assign]  # the way FastAPI documents
     return app
 
 
 def _log_fault(error: Exception) -> None:
-    """Say what went wrong and where, but not in the error's words: they may quote a request."""
+    """Log where a request failed, without the error's message: it may quote the request."""
     place = traceback.extract_tb(error.__traceback__)[-1]
-    log.error(
+    _log.error(
         "request failed error=%s in=%s line=%s", type(error).__name__, place.name, place.lineno
     )
 
@@ -263,7 +261,7 @@ async def _malformed(_: Request, error: Any) -> Response:
 
 
 async def _not_now(_: Request, error: Any) -> Response:
-    log.warning("store failed, answered 503")
+    _log.warning("store failed, answered 503")
     return _response(Problem(503, retry_after=getattr(error, "retry_after", STORE_PAUSE)))
 
 

@@ -1,4 +1,4 @@
-"""What the map asks: frames, questions about a place, the base map, real data in simulations."""
+"""The routes of the map: frames, cells and boxes, the base map, real data in simulations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from retrasyn.service.basemap.basemap import BaseMap
-from retrasyn.service.viewing.frames import MOST
+from retrasyn.service.viewing.frames import MAX_TRAVELLERS
 from retrasyn.service.viewing.source import ReleaseSource
 from retrasyn.service.viewing.view import CachedSource, box_counts, cell_history, density_errors
 from retrasyn.service.web.models import (
@@ -37,13 +37,48 @@ from retrasyn.space.grid import MAX_SIDE
 
 Travellers = Annotated[
     int | None,
-    Query(ge=0, le=MOST, description="Streams to show moving, about; what is set if not given."),
+    Query(
+        ge=0,
+        le=MAX_TRAVELLERS,
+        description="Streams to show moving, about; what is set if not given.",
+    ),
 ]
 FRAME = bytes_of("The frame; docs/api.md has its form.")
+GEOJSON = "application/geo+json"
+MAX_ZOOM = 31
+Zoom = Annotated[int, Path(ge=0, le=MAX_ZOOM, description="Zoom level.")]
+Place = Annotated[int, Path(ge=0, lt=1 << MAX_ZOOM, description="Column or row of the tile.")]
+Theme = Annotated[Literal["light", "dark"], Query(description="For which surroundings.")]
+_ROADS: dict[str, Any] = {
+    "description": "A FeatureCollection of lines in the coordinates of the data.",
+    "content": {GEOJSON: {"schema": {"type": "object", "required": ["type", "features"]}}},
+}
+_STYLE: dict[str, Any] = {
+    "description": "A MapLibre style.",
+    "content": {JSON: {"schema": {"type": "object", "required": ["version", "layers"]}}},
+}
+_NUMBER = r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?"
+Corners = Annotated[
+    str,
+    Query(
+        pattern=rf"^{_NUMBER}(,{_NUMBER}){{3}}$",
+        max_length=200,
+        description="x0,y0,x1,y1 in the coordinates of the data; x0 <= x1, y0 <= y1.",
+    ),
+]
+Cell = Annotated[int, Path(ge=0, lt=MAX_SIDE**2, description="A cell, row by row.")]
+Format = Annotated[Literal["json", "csv"], Query(description="How to write them.")]
+_COUNTS: dict[str, Any] = {
+    "description": "Points in the box at each timestamp; csv has t, time and n.",
+    "content": {
+        JSON: {"schema": {"$ref": "#/components/schemas/BoxCounts"}},
+        "text/csv": {"schema": {"type": "string"}},
+    },
+}
 
 
 def frame_routes(view: CachedSource, usual: int, turns: asyncio.Semaphore) -> APIRouter:
-    """Return the route."""
+    """Return the route of the frames."""
     router = APIRouter(prefix="/v1", tags=["map"])
 
     @router.get("/frames/{t}", response_class=Response, responses=answers(FRAME, 404, 422))
@@ -63,23 +98,8 @@ async def answer(view: CachedSource, t: int, most: int, turns: asyncio.Semaphore
     return Response(body, media_type=BINARY)
 
 
-GEOJSON = "application/geo+json"
-MAX_ZOOM = 31
-Zoom = Annotated[int, Path(ge=0, le=MAX_ZOOM, description="Zoom level.")]
-Place = Annotated[int, Path(ge=0, lt=1 << MAX_ZOOM, description="Column or row of the tile.")]
-Theme = Annotated[Literal["light", "dark"], Query(description="For which surroundings.")]
-_ROADS: dict[str, Any] = {
-    "description": "A FeatureCollection of lines in the coordinates of the data.",
-    "content": {GEOJSON: {"schema": {"type": "object", "required": ["type", "features"]}}},
-}
-_STYLE: dict[str, Any] = {
-    "description": "A MapLibre style.",
-    "content": {JSON: {"schema": {"type": "object", "required": ["version", "layers"]}}},
-}
-
-
 def base_map_routes(base_map: BaseMap, mode: Mode, *, unfolds: bool) -> APIRouter:
-    """Return the routes."""
+    """Return the routes of the base map."""
     router = APIRouter(prefix="/v1/map", tags=["map"])
     described = MapDescription(
         mode=mode,
@@ -148,28 +168,8 @@ def _add_tiles(router: APIRouter, base_map: BaseMap) -> None:
         return Response(body, media_type=media, headers=headers)
 
 
-_NUMBER = r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?"
-Corners = Annotated[
-    str,
-    Query(
-        pattern=rf"^{_NUMBER}(,{_NUMBER}){{3}}$",
-        max_length=200,
-        description="x0,y0,x1,y1 in the coordinates of the data; x0 <= x1, y0 <= y1.",
-    ),
-]
-Cell = Annotated[int, Path(ge=0, lt=MAX_SIDE**2, description="A cell, row by row.")]
-Format = Annotated[Literal["json", "csv"], Query(description="How to write them.")]
-_COUNTS: dict[str, Any] = {
-    "description": "Points in the box at each timestamp; csv has t, time and n.",
-    "content": {
-        JSON: {"schema": {"$ref": "#/components/schemas/BoxCounts"}},
-        "text/csv": {"schema": {"type": "string"}},
-    },
-}
-
-
 def query_routes(view: CachedSource, turns: asyncio.Semaphore) -> APIRouter:
-    """Return the routes."""
+    """Return the routes of cells and boxes."""
     router, source = APIRouter(prefix="/v1", tags=["map"]), view.source
 
     @router.get("/cells/{cell}", responses=problems(404, 422))
@@ -202,7 +202,7 @@ def query_routes(view: CachedSource, turns: asyncio.Semaphore) -> APIRouter:
 
 
 def _box(text: str) -> Box:
-    """Read a box; a number may still be too large to be one."""
+    """Read a box; a number may be too large to be finite."""
     x0, y0, x1, y1 = map(float, text.split(","))
     if not all(map(math.isfinite, (x0, y0, x1, y1))) or x0 > x1 or y0 > y1:
         raise Problem(422, "A box is x0,y0,x1,y1 with x0 <= x1 and y0 <= y1.")
@@ -210,7 +210,7 @@ def _box(text: str) -> Box:
 
 
 def _rows(source: ReleaseSource, box: Box, timestamps: list[int]) -> str:
-    """Write counts as a table."""
+    """Return counts as CSV."""
     lines = ["t,time,n"]
     for t, n in zip(*box_counts(source, box, timestamps), strict=True):
         summary = source.summary(t)
@@ -226,7 +226,7 @@ def _download(text: str) -> Response:
 def real_routes(
     real: ReleaseSource, synthetic: ReleaseSource, usual: int, turns: asyncio.Semaphore
 ) -> APIRouter:
-    """Return the routes."""
+    """Return the routes that show the real data of a simulation."""
     router, view = APIRouter(prefix="/v1/real", tags=["simulation"]), CachedSource(real)
 
     @router.get("/frames/{t}", response_class=Response, responses=answers(FRAME, 404, 422))

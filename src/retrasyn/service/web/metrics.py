@@ -1,4 +1,4 @@
-"""Metrics for Prometheus, and whether the service lives and is ready."""
+"""Metrics for Prometheus, and the routes that say whether the service lives and is ready."""
 
 from __future__ import annotations
 
@@ -18,12 +18,45 @@ from retrasyn.service.web.responses import Problem
 from retrasyn.wire.statuses import STATUSES
 
 if TYPE_CHECKING:
-    from retrasyn.service.service import Service
+    from retrasyn.service.runtime import CampaignRuntime
+
+_BOUNDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
+COUNTED = {
+    "rounds_opened": "Rounds opened.",
+    "rounds_folded": "Rounds folded.",
+    "rounds_missed": "Rounds that never opened, because the service was not running.",
+    "rounds_recovered": "Rounds stepped through again after a restart.",
+    "reports_folded": "Reports that were counted.",
+    "reports_dropped": "Reports that the curator's ledger refused at folding.",
+    "heartbeats_folded": "Heartbeats that were counted.",
+    "alarms": "Tests on reports that were alarmed.",
+    "releases_written": "Releases written.",
+    "snapshots_saved": "Snapshots saved.",
+    "devices_enrolled": "Devices that enrolled.",
+    "devices_removed": "Devices that left or were revoked.",
+    "failures": "Failures of opening, folding or releasing, each tried again.",
+}
+"""What `runtime.Counters` counts, by name."""
+HOLDING = {
+    "ready": "1 if reports are taken and rounds go on.",
+    "store_healthy": "1 if the last write worked.",
+    "frames_waiting": "Reports and heartbeats taken in and not answered yet.",
+    "rounds_waiting": "Rounds that are open or not folded yet.",
+    "devices": "Devices enrolled.",
+    "newest_release": "Latest timestamp released; -1: none.",
+    "fold_seconds": "Seconds the last fold took, release included.",
+    "feed_clients": "Readers of the live feed.",
+}
+"""Values at the moment, by name."""
+_METRICS: dict[str, Any] = {
+    "description": "Metrics in Prometheus' text format; docs/operations.md explains each.",
+    "content": {"text/plain": {"schema": {"type": "string"}}},
+}
 
 
 @dataclass(slots=True)
 class RequestCounts:
-    """Numbers since the start."""
+    """Requests and frames counted since the start."""
 
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)  # by route and status
     frames: Counter[str] = field(default_factory=Counter)  # by status
@@ -41,43 +74,11 @@ class RequestCounts:
                 self.frames[status] += n
 
 
-_BOUNDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
-
-
-COUNTED = {
-    "rounds_opened": "Rounds opened.",
-    "rounds_folded": "Rounds folded.",
-    "rounds_missed": "Rounds that never opened, because the service was not running.",
-    "rounds_recovered": "Rounds stepped through again after a restart.",
-    "reports_folded": "Reports that were counted.",
-    "reports_dropped": "Reports that the curator's ledger refused at folding.",
-    "heartbeats_folded": "Heartbeats that were counted.",
-    "alarms": "Tests on reports that were alarmed.",
-    "releases_written": "Releases written.",
-    "snapshots_saved": "Snapshots saved.",
-    "devices_enrolled": "Devices that enrolled.",
-    "devices_removed": "Devices that left or were revoked.",
-    "failures": "Failures of opening, folding or releasing, each tried again.",
-}
-"""What `service.counters` counts, by name."""
-HOLDING = {
-    "ready": "1 if reports are taken and rounds go on.",
-    "store_healthy": "1 if the last write worked.",
-    "frames_waiting": "Reports and heartbeats taken in and not answered yet.",
-    "rounds_waiting": "Rounds that are open or not folded yet.",
-    "devices": "Devices enrolled.",
-    "newest_release": "Latest timestamp released; -1: none.",
-    "fold_seconds": "Seconds the last fold took, release included.",
-    "feed_clients": "Readers of the live feed.",
-}
-"""What is so at the moment."""
-
-
 class Metrics(Collector):
-    """Reads the numbers when it is asked for them."""
+    """Collects all metrics when Prometheus asks for them."""
 
-    def __init__(self, service: Service, counts: RequestCounts) -> None:
-        self._service, self._counts = service, counts
+    def __init__(self, runtime: CampaignRuntime, counts: RequestCounts) -> None:
+        self._runtime, self._counts = runtime, counts
         self._registry = CollectorRegistry(auto_describe=False)
         self.ack_seconds = Histogram(
             "retrasyn_ack_seconds",
@@ -92,7 +93,7 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
     def describe(self) -> list[Metric]:
-        """Name nothing ahead: the registry is ours alone."""
+        """Describe nothing in advance: no other collector uses this registry."""
         return []
 
     def collect(self) -> Iterator[Metric]:
@@ -113,37 +114,31 @@ class Metrics(Collector):
         yield from self._gauges()
 
     def _counters(self) -> Iterator[Metric]:
-        """Return what the service has counted, each figure under its own name."""
-        figures = self._service.counters.to_dict()
+        """Return the totals of the service, each under its own name."""
+        figures = self._runtime.counters.to_dict()
         for name, says in COUNTED.items():
             yield CounterMetricFamily(f"retrasyn_{name}", says, figures[name])
 
     def _gauges(self) -> Iterator[Metric]:
-        """Return what holds at the moment."""
-        service = self._service
-        status, newest = service.operator_status(), service.releases.newest
+        """Return the values of the moment."""
+        runtime = self._runtime
+        status, newest = runtime.operator_status(), runtime.releases.newest
         values = {
             "ready": status["ready"],
-            "store_healthy": service.ingest.healthy,
+            "store_healthy": runtime.write_queue.healthy,
             "frames_waiting": status["n_waiting_frames"],
             "rounds_waiting": status["n_waiting_rounds"],
             "devices": status["n_enrolled"],
             "newest_release": -1 if newest is None else newest,
-            "fold_seconds": service.counters.fold_seconds,
+            "fold_seconds": runtime.counters.fold_seconds,
             "feed_clients": self._counts.n_feeds,
         }
         for name, says in HOLDING.items():
             yield GaugeMetricFamily(f"retrasyn_{name}", says, float(values[name]))
 
 
-_METRICS: dict[str, Any] = {
-    "description": "Metrics in Prometheus' text format; docs/operations.md explains each.",
-    "content": {"text/plain": {"schema": {"type": "string"}}},
-}
-
-
 def alive() -> APIRouter:
-    """Return the one route that needs no service."""
+    """Return /healthz, the one route that needs no campaign."""
     router = APIRouter(tags=["operation"])
 
     @router.get("/healthz", responses=problems())
@@ -154,14 +149,14 @@ def alive() -> APIRouter:
     return router
 
 
-def routes(service: Service, metrics: Metrics) -> APIRouter:
-    """Return the routes."""
+def routes(runtime: CampaignRuntime, metrics: Metrics) -> APIRouter:
+    """Return /healthz, /readyz and /metrics."""
     router = alive()
 
     @router.get("/readyz", responses=problems(503))
     async def readyz() -> Health:
         """Tell whether reports are taken and rounds go on."""
-        if reason := service.reason:
+        if reason := runtime.reason:
             raise Problem(503, f"{reason[0].upper()}{reason[1:]}.", retry_after=5)
         return Health(status="ok")
 

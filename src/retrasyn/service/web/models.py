@@ -9,10 +9,37 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from retrasyn.service.settings import Coordinates
 from retrasyn.service.viewing import view
-from retrasyn.service.web.responses import BINARY, CONTENT_TYPE, JSON, SENTENCES
+from retrasyn.service.web.responses import BINARY, JSON, PROBLEM_JSON, SENTENCES
 from retrasyn.wire.batches import MAX_FRAMES
 
 Hex = Annotated[str, Field(pattern=r"^[0-9a-f]*$")]
+Mode = Literal["campaign", "recording", "simulation"]
+MAX_T = (1 << 32) - 1
+Timestamp = Annotated[int, Path(ge=0, le=MAX_T, description="The timestamp.")]
+DEVICE = r"^[0-9a-f]{32}$"
+Device = Annotated[str, Path(pattern=DEVICE, description="A device id, 32 hexadecimal digits.")]
+_WAITS = {429, 503}
+EVERYWHERE = (400, 408, 413, 429)
+"""Refusals that any address may give: what cannot be read, is too slow, too long or too much."""
+Responses = dict[int | str, dict[str, Any]]
+RETRY_AFTER = {
+    "description": "Seconds to wait.",
+    "schema": {"type": "integer", "minimum": 1},
+}
+ENVELOPE = {
+    "type": "object",
+    "required": ["body", "signature"],
+    "additionalProperties": False,
+    "properties": {
+        "body": {"type": "object", "description": "What is signed, in canonical JSON."},
+        "signature": {
+            "type": "string",
+            "pattern": "^[0-9a-f]{128}$",
+            "description": "Ed25519, in hexadecimal.",
+        },
+    },
+}
+"""A sealed manifest or round."""
 
 
 class Exact(BaseModel):
@@ -120,9 +147,6 @@ class Health(Exact):
     status: Literal["ok"]
 
 
-Mode = Literal["campaign", "recording", "simulation"]
-
-
 class MapDescription(Exact):
     """What a page has to know before it draws."""
 
@@ -188,15 +212,6 @@ class DensityErrors(Exact):
     )
 
 
-MAX_T = (1 << 32) - 1
-Timestamp = Annotated[int, Path(ge=0, le=MAX_T, description="The timestamp.")]
-DEVICE = r"^[0-9a-f]{32}$"
-Device = Annotated[str, Path(pattern=DEVICE, description="A device id, 32 hexadecimal digits.")]
-_WAITS = {429, 503}
-EVERYWHERE = (400, 408, 413, 429)
-"""Refusals that any address may give: what cannot be read, is too slow, too long or too much."""
-
-
 class ProblemDetails(BaseModel):
     """A refusal: one sentence, and nothing of what was sent."""
 
@@ -205,9 +220,6 @@ class ProblemDetails(BaseModel):
     title: str = Field(description="The name of the status.")
     status: int = Field(description="The HTTP status once more.")
     detail: str = Field(description="What is wrong and what to do about it.")
-
-
-Responses = dict[int | str, dict[str, Any]]
 
 
 def answers(ok: dict[str, Any], *statuses: int, status: int = 200) -> Responses:
@@ -221,18 +233,12 @@ def problems(*statuses: int) -> Responses:
     for status in sorted({*statuses, *EVERYWHERE}):
         answer: dict[str, Any] = {
             "description": SENTENCES[status],
-            "content": {CONTENT_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
+            "content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
         }
         if status in _WAITS:
             answer["headers"] = {"Retry-After": RETRY_AFTER}
         found[status] = answer
     return found
-
-
-RETRY_AFTER = {
-    "description": "Seconds to wait.",
-    "schema": {"type": "integer", "minimum": 1},
-}
 
 
 def bytes_of(description: str, *, example: str | None = None) -> dict[str, Any]:
@@ -242,22 +248,6 @@ def bytes_of(description: str, *, example: str | None = None) -> dict[str, Any]:
     if example is not None:
         content["example"] = example
     return {"description": description, "content": {BINARY: content}}
-
-
-ENVELOPE = {
-    "type": "object",
-    "required": ["body", "signature"],
-    "additionalProperties": False,
-    "properties": {
-        "body": {"type": "object", "description": "What is signed, in canonical JSON."},
-        "signature": {
-            "type": "string",
-            "pattern": "^[0-9a-f]{128}$",
-            "description": "Ed25519, in hexadecimal.",
-        },
-    },
-}
-"""A sealed manifest or round."""
 
 
 def sealed(description: str) -> dict[str, Any]:

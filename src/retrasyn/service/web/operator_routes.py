@@ -1,4 +1,4 @@
-"""What only the operator may do, behind a bearer token."""
+"""The routes of the operator, behind a bearer token: tokens, status, revoking devices."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ from retrasyn.service.web.models import (
 from retrasyn.service.web.responses import Problem
 
 if TYPE_CHECKING:
-    from retrasyn.service.service import Service
-
+    from retrasyn.service.runtime import CampaignRuntime
 
 _ASKS = (("www-authenticate", "Bearer"),)
 _BEARER = HTTPBearer(auto_error=False, description="The token in the operator's token file.")
 
 
-def routes(service: Service, token: str) -> APIRouter:
+def routes(runtime: CampaignRuntime, token: str) -> APIRouter:
     """Return the routes; all of them want the token."""
     expected = hashlib.sha256(token.encode()).digest()
 
@@ -44,12 +43,12 @@ def routes(service: Service, token: str) -> APIRouter:
     @router.post("/tokens", responses=problems(401, 422, 503))
     async def mint(asked: TokenRequest) -> Tokens:
         """Make tokens; each lets one device enrol, once."""
-        return Tokens(tokens=await service.mint(asked.n))
+        return Tokens(tokens=await runtime.devices.mint(asked.n))
 
     @router.get("/status", responses=problems(401))
     async def status() -> OperatorStatus:
         """Return how the service is doing."""
-        return OperatorStatus.model_validate(service.operator_status())
+        return OperatorStatus.model_validate(runtime.operator_status())
 
     @router.delete(
         "/devices/{device}",
@@ -61,7 +60,7 @@ def routes(service: Service, token: str) -> APIRouter:
     )
     async def revoke(device: Device) -> Response:
         """Revoke a device; whatever it sends from now on is refused."""
-        if not await service.revoke(bytes.fromhex(device)):
+        if not await runtime.devices.revoke(bytes.fromhex(device)):
             raise Problem(404, "No such device is enrolled.")
         return Response(status_code=204)
 

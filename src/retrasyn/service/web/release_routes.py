@@ -1,4 +1,4 @@
-"""What is released: status, summaries, points, receipts and the live feed."""
+"""The routes of the releases: status, summaries, points, receipts and the live feed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from fastapi.responses import StreamingResponse
 
 from retrasyn.data.writing_files import write
 from retrasyn.errors import InputError
-from retrasyn.service.releases import Feed
-from retrasyn.service.viewing.source import ReleaseSource
+from retrasyn.service.viewing.source import Feed, ReleaseSource
 from retrasyn.service.web.models import (
     MAX_T,
     CampaignStatus,
@@ -40,10 +39,41 @@ _RECEIPT: dict[str, Any] = {
     "description": "The receipt; docs/privacy.md explains each field.",
     "content": {JSON: {"schema": {"type": "object", "required": ["format_version", "guarantee"]}}},
 }
+MAX_TIMESTAMPS = 1000
+_CHUNK = 1 << 18
+Format = Literal["parquet", "geojson", "csv"]
+MEDIA = {
+    "parquet": "application/vnd.apache.parquet",
+    "geojson": "application/geo+json",
+    "csv": "text/csv; charset=utf-8",
+}
+_POINTS: dict[str, Any] = {
+    "description": "The points: traj_id, t, x and y.",
+    "content": {
+        MEDIA["parquet"]: {"schema": {"type": "string", "format": "binary"}},
+        MEDIA["geojson"]: {"schema": {"type": "object", "required": ["type", "features"]}},
+        "text/csv": {"schema": {"type": "string"}},
+    },
+}
+PAUSE = 15.0  # seconds after which a silent feed says that it lives
+_FEED: dict[str, Any] = {
+    "description": "Events named release: id is the timestamp, data a summary in JSON.",
+    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+}
+Seen = Annotated[
+    str | None,
+    Header(
+        alias="Last-Event-ID",
+        pattern=r"^[0-9]{0,10}$",
+        description="The last timestamp seen: what came after it is sent first.",
+    ),
+]
+MAX_QUERIED = 1000
+USUAL_QUERIED = 200
 
 
 def release_routes(source: ReleaseSource) -> APIRouter:
-    """Return the routes."""
+    """Return the routes of summaries and receipts."""
     router = APIRouter(prefix="/v1", tags=["releases"])
 
     @router.get("/releases", responses=problems(422))
@@ -79,29 +109,11 @@ def release_routes(source: ReleaseSource) -> APIRouter:
     return router
 
 
-MAX_TIMESTAMPS = 1000
-_CHUNK = 1 << 18
-Format = Literal["parquet", "geojson", "csv"]
-MEDIA = {
-    "parquet": "application/vnd.apache.parquet",
-    "geojson": "application/geo+json",
-    "csv": "text/csv; charset=utf-8",
-}
-_ANSWER: dict[str, Any] = {
-    "description": "The points: traj_id, t, x and y.",
-    "content": {
-        MEDIA["parquet"]: {"schema": {"type": "string", "format": "binary"}},
-        MEDIA["geojson"]: {"schema": {"type": "object", "required": ["type", "features"]}},
-        "text/csv": {"schema": {"type": "string"}},
-    },
-}
-
-
 def point_routes(source: ReleaseSource, turns: asyncio.Semaphore) -> APIRouter:
-    """Return the route."""
+    """Return the route of the points."""
     router = APIRouter(prefix="/v1", tags=["releases"])
 
-    @router.get("/points", response_class=StreamingResponse, responses=answers(_ANSWER, 404, 422))
+    @router.get("/points", response_class=StreamingResponse, responses=answers(_POINTS, 404, 422))
     async def points(
         first: First = None,
         last: Last = None,
@@ -118,7 +130,7 @@ def point_routes(source: ReleaseSource, turns: asyncio.Semaphore) -> APIRouter:
 
 
 def _range(latest: int | None, first: int | None, last: int | None) -> tuple[int, int]:
-    """Fill in what was left out of a range, and refuse one that is none."""
+    """Fill in the ends that were left out of a range, and refuse an empty or long one."""
     if latest is None:
         raise Problem(404, "Nothing was released yet.")
     last = min(latest, latest if last is None else last)
@@ -133,7 +145,7 @@ def _range(latest: int | None, first: int | None, last: int | None) -> tuple[int
 def _make(
     source: ReleaseSource, first: int, last: int, kind: str
 ) -> tempfile.TemporaryDirectory[str]:
-    """Write the points to a file in a folder of its own."""
+    """Write the points to a file in a temporary folder."""
     folder = tempfile.TemporaryDirectory(prefix="retrasyn-points-")
     try:
         write(source.points(first, last), Path(folder.name) / f"points.{kind}")
@@ -147,7 +159,7 @@ def _make(
 
 
 async def _read(folder: tempfile.TemporaryDirectory[str], kind: str) -> AsyncIterator[bytes]:
-    """Read the file piece by piece, and delete it whatever happens."""
+    """Read the file in chunks, and delete it in any case."""
     try:
         with (Path(folder.name) / f"points.{kind}").open("rb") as file:
             while piece := await asyncio.to_thread(file.read, _CHUNK):
@@ -156,26 +168,11 @@ async def _read(folder: tempfile.TemporaryDirectory[str], kind: str) -> AsyncIte
         folder.cleanup()
 
 
-PAUSE = 15.0  # seconds after which a silent feed says that it lives
-_STREAM: dict[str, Any] = {
-    "description": "Events named release: id is the timestamp, data a summary in JSON.",
-    "content": {"text/event-stream": {"schema": {"type": "string"}}},
-}
-Seen = Annotated[
-    str | None,
-    Header(
-        alias="Last-Event-ID",
-        pattern=r"^[0-9]{0,10}$",
-        description="The last timestamp seen: what came after it is sent first.",
-    ),
-]
-
-
 def feed_routes(news: Feed, most: int, counts: RequestCounts, stopping: asyncio.Event) -> APIRouter:
     """Return the route; all feeds end when `stopping` is set."""
     router = APIRouter(prefix="/v1", tags=["releases"])
 
-    @router.get("/feed", response_class=StreamingResponse, responses=answers(_STREAM, 422, 503))
+    @router.get("/feed", response_class=StreamingResponse, responses=answers(_FEED, 422, 503))
     async def feed(seen: Seen = None) -> StreamingResponse:
         """Send a summary of every release as soon as it is there."""
         if counts.n_feeds >= most or stopping.is_set():
@@ -190,7 +187,7 @@ def feed_routes(news: Feed, most: int, counts: RequestCounts, stopping: asyncio.
 async def _events(
     news: Feed, after: int | None, counts: RequestCounts, stopping: asyncio.Event
 ) -> AsyncIterator[bytes]:
-    """Write releases as events, with a sign of life in between."""
+    """Send releases as server-sent events, with keep-alive comments in between."""
     counts.n_feeds += 1
     stop = asyncio.ensure_future(stopping.wait())
     waiting: asyncio.Future[Any] | None = None
@@ -219,7 +216,7 @@ async def _events(
 
 
 def status_routes(status: Callable[[], dict[str, Any]]) -> APIRouter:
-    """Return the route."""
+    """Return the route of the status."""
     router = APIRouter(prefix="/v1", tags=["releases"])
 
     @router.get("/status", responses=problems())
@@ -230,12 +227,8 @@ def status_routes(status: Callable[[], dict[str, Any]]) -> APIRouter:
     return router
 
 
-MOST = 1000
-USUAL = 200
-
-
 def timestamps_in(source: ReleaseSource, first: int | None, last: int | None) -> list[int]:
-    """Return what there is in a range: the latest ones, and fewer if no beginning is given."""
+    """Return the timestamps of a range: the latest ones, and fewer if `first` is not given."""
     if first is not None and last is not None and first > last:
         raise Problem(422, "A range begins before it ends; exchange from and to.")
-    return source.within(first, last)[-(USUAL if first is None else MOST) :]
+    return source.within(first, last)[-(USUAL_QUERIED if first is None else MAX_QUERIED) :]

@@ -1,4 +1,4 @@
-"""Answers without a framework: replies, problem JSON (RFC 9457), files that never change."""
+"""HTTP answers: replies without the framework, problem JSON (RFC 9457), cached files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import Any
 from fastapi import Request, Response
 
 Scope = Any
-"""What granian tells of a request: method, path, query_string, headers, client, scheme."""
+"""granian's description of a request: method, path, query_string, headers, client, scheme."""
 Protocol = Any
-"""How granian gives a request's body and takes its answer."""
+"""granian's way to read a request's body and to send the answer."""
 Headers = tuple[tuple[str, str], ...]
 
 BINARY = "application/octet-stream"
@@ -26,14 +26,6 @@ _POLICY = (
     "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "object-src 'none'"
 )
-
-
-def policy_with(origins: Sequence[str]) -> str:
-    """Return the policy of a page with a base map: pictures it makes itself, and these servers."""
-    others = "".join(f" {origin}" for origin in origins)
-    return f"{_POLICY}; img-src 'self' data: blob:{others}; connect-src 'self'{others}"
-
-
 SECURITY: Headers = (
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
@@ -41,28 +33,9 @@ SECURITY: Headers = (
     ("cache-control", "no-store"),
     ("content-security-policy", _POLICY),
 )
-"""What every answer says, the page included: nothing from elsewhere, nothing inline, no frame."""
+"""Headers of every answer, the page included: nothing from elsewhere, nothing inline, no frame."""
 _LINES = {kind: [("content-type", kind), *SECURITY] for kind in (BINARY, JSON)}
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """One answer, whole."""
-
-    status: int
-    body: bytes = b""
-    content_type: str = BINARY
-    headers: Headers = ()
-
-    def send(self, protocol: Protocol) -> None:
-        """Hand it to the server."""
-        lines = _LINES.get(self.content_type) or [("content-type", self.content_type), *SECURITY]
-        if self.headers:
-            lines = [*lines, *self.headers]
-        protocol.response_bytes(self.status, lines, self.body)
-
-
-CONTENT_TYPE = "application/problem+json"
+PROBLEM_JSON = "application/problem+json"
 SENTENCES = {
     400: "The request cannot be read; see /openapi.json for what each address takes.",
     401: "The token, tag or device is not one this curator knows, or is no longer valid.",
@@ -75,10 +48,38 @@ SENTENCES = {
     500: "Something went wrong here; nothing of the request was kept. The operator's log has more.",
     503: "The curator cannot take this now; wait as long as Retry-After says.",
 }
+_SMALLEST = 512  # bytes below which zipping gains nothing
+_PACKED = ("image/png", "image/jpeg", "image/webp", "font/woff2")  # zipped inside
+UNCHANGED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "What the reader has already (If-None-Match) is still right."}
+}
+
+
+def policy_with(origins: Sequence[str]) -> str:
+    """Return the content security policy of a page whose base map comes from these servers."""
+    others = "".join(f" {origin}" for origin in origins)
+    return f"{_POLICY}; img-src 'self' data: blob:{others}; connect-src 'self'{others}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A complete HTTP answer."""
+
+    status: int
+    body: bytes = b""
+    content_type: str = BINARY
+    headers: Headers = ()
+
+    def send(self, protocol: Protocol) -> None:
+        """Send it through the server."""
+        lines = _LINES.get(self.content_type) or [("content-type", self.content_type), *SECURITY]
+        if self.headers:
+            lines = [*lines, *self.headers]
+        protocol.response_bytes(self.status, lines, self.body)
 
 
 class Problem(Exception):  # noqa: N818 - it becomes an answer
-    """Ends a request with a refusal."""
+    """An error that becomes the answer to a request."""
 
     def __init__(
         self,
@@ -95,12 +96,12 @@ class Problem(Exception):  # noqa: N818 - it becomes an answer
             self.headers = (*headers, ("retry-after", str(seconds)))
 
     def reply(self) -> Reply:
-        """Return the refusal as an answer."""
-        return Reply(self.status, body_of(self.status, self.detail), CONTENT_TYPE, self.headers)
+        """Return the answer."""
+        return Reply(self.status, body_of(self.status, self.detail), PROBLEM_JSON, self.headers)
 
 
 def body_of(status: int, detail: str | None = None) -> bytes:
-    """Write a problem.
+    """Return the JSON of a problem.
 
     >>> json.loads(body_of(404))["title"]
     'Not Found'
@@ -112,16 +113,9 @@ def body_of(status: int, detail: str | None = None) -> bytes:
     ).encode()
 
 
-_SMALLEST = 512  # bytes below which zipping gains nothing
-_PACKED = ("image/png", "image/jpeg", "image/webp", "font/woff2")  # zipped inside
-UNCHANGED: dict[int | str, dict[str, Any]] = {
-    304: {"description": "What the reader has already (If-None-Match) is still right."}
-}
-
-
 @dataclass(frozen=True, slots=True)
 class CachedResponse:
-    """A body, plain and zipped, and the mark by which a reader knows it again."""
+    """A body, plain and zipped, with its entity tag."""
 
     body: bytes
     zipped: bytes | None
@@ -133,7 +127,7 @@ class CachedResponse:
     def of(
         cls, body: bytes, media_type: str, headers: dict[str, str] | None = None
     ) -> CachedResponse:
-        """Zip a body, if that makes it shorter."""
+        """Zip a body where that makes it shorter."""
         zipped = None
         if len(body) >= _SMALLEST and media_type not in _PACKED:
             zipped = gzip.compress(body, mtime=0)
@@ -141,7 +135,7 @@ class CachedResponse:
         return cls(body, zipped, media_type, mark, headers or {})
 
     def answer(self, request: Request) -> Response:
-        """Answer a request: with nothing if the reader has it, and zipped if it can unzip."""
+        """Answer a request: 304 if the client has the body, zipped if it accepts gzip."""
         zip_it = self.zipped is not None and takes_gzip(request)
         # Weak, because it stands for the plain body and for the zipped one alike.
         headers = self.headers | {
@@ -158,12 +152,12 @@ class CachedResponse:
 
 
 def _known(request: Request) -> list[str]:
-    """Return the marks of what a reader has."""
+    """Return the entity tags of If-None-Match."""
     return re.findall(r'"([^"]*)"', request.headers.get("if-none-match", ""))
 
 
 def takes_gzip(request: Request) -> bool:
-    """Return whether a reader says that it can unzip."""
+    """Return whether Accept-Encoding names gzip."""
     said = request.headers.get("accept-encoding", "").lower()
     for part in said.split(","):
         name, _, quality = part.strip().partition(";")

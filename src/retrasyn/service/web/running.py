@@ -1,4 +1,4 @@
-"""A web server from the first line to the last, over a campaign or over a recording."""
+"""Runs a web server until a signal comes, for a campaign or for a recording."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 from retrasyn.files import write_durably
 from retrasyn.service.basemap.basemap import BaseMap
+from retrasyn.service.runtime import CampaignRuntime
 from retrasyn.service.service import Service
 from retrasyn.service.settings import LimitSettings, ServerSettings, Settings
-from retrasyn.service.web.app import Watching, Web
+from retrasyn.service.web.app import CampaignApp, ViewerApp
 from retrasyn.service.web.server import WebServer
 from retrasyn.space import Box
 
 if TYPE_CHECKING:
     from retrasyn.service.settings import MapSettings
-    from retrasyn.service.viewing.content import ViewerContent
+    from retrasyn.service.viewing.source import ViewerContent
 
-
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
+Work = Callable[[], Awaitable[None]]
 ADDRESS = "address"
 """The file in the folder that says where the service is reached from this machine."""
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - to be replaced by a real one
@@ -32,7 +33,7 @@ _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - to be replac
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """What there is to say about a service that has started."""
+    """What is announced about a service that has started."""
 
     campaign: str
     guarantee: str
@@ -51,70 +52,41 @@ def run(settings: Settings, *, announce: Callable[[Running], None], link: bool =
 async def _run(settings: Settings, announce: Callable[[Running], None], *, link: bool) -> int:
     base_map = BaseMap.open(settings.map, Box(*settings.campaign.box))
     server = WebServer(settings.server, header_seconds=settings.limits.header_seconds)
-    service, web = Service(settings), None
+    service, app = Service(settings), None
     stopped = on_signals()
     try:
         await service.start()
-        web = Web(service, operator_token=service.operator_token, base_map=base_map)
-        await server.start(web)
+        runtime, token = service.runtime, service.operator_token
+        app = CampaignApp(runtime, operator_token=token, base_map=base_map)
+        await server.start(app)
         url = reachable(server.url)
         write_durably(settings.server.folder / ADDRESS, url.encode() + b"\n")
-        announce(await _describe(settings, service, url, link=link))
-        log.info("serving address=%s", server.url)
+        announce(await _describe(runtime, url, link=link))
+        _log.info("serving address=%s", server.url)
         number = await stopped
-        log.info("stopping signal=%s", signal.Signals(number).name)
+        _log.info("stopping signal=%s", signal.Signals(number).name)
     finally:
-        if web is not None:
-            web.stopping.set()
+        if app is not None:
+            app.stopping.set()
         await server.stop()
         await service.stop()
-    log.info("stopped")
+    _log.info("stopped")
     return 130 if number == signal.SIGINT else 0
 
 
-def on_signals() -> asyncio.Future[int]:
-    """Return what the first signal to stop will complete; a second one does not wait."""
-    loop = asyncio.get_running_loop()
-    stopped: asyncio.Future[int] = loop.create_future()
-
-    def stop(number: int) -> None:
-        for each in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(each)
-        stopped.set_result(number)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop, number)
-    return stopped
-
-
-async def _describe(settings: Settings, service: Service, url: str, *, link: bool) -> Running:
-    status, public = service.status(), settings.server.public_url or url
-    token = (await service.mint(1))[0] if link else ""
-    folder = settings.server.folder
+async def _describe(runtime: CampaignRuntime, url: str, *, link: bool) -> Running:
+    server, status = runtime.settings.server, runtime.status()
+    folder, public = server.folder, server.public_url or url
+    token = (await runtime.devices.mint(1))[0] if link else ""
     return Running(
         campaign=status["campaign"],
         guarantee=status["guarantee"],
         period=status["period"],
         url=public,
         link=f"{public.rstrip('/')}/#enrol={token}" if token else "",
-        token_file=settings.server.operator_token_file or folder / "operator.token",
+        token_file=server.operator_token_file or folder / "operator.token",
         folder=folder,
     )
-
-
-def reachable(url: str) -> str:
-    """Return an address that leads to a server which listens on all of them.
-
-    >>> reachable("http://0.0.0.0:8700"), reachable("https://[::]:1")
-    ('http://127.0.0.1:8700', 'https://[::1]:1')
-    """
-    for anywhere, here in _ANYWHERE.items():
-        named = f"[{anywhere}]" if ":" in anywhere else anywhere
-        url = url.replace(f"//{named}:", f"//{here}:")
-    return url
-
-
-Work = Callable[[], Awaitable[None]]
 
 
 class ViewerServer:
@@ -134,28 +106,28 @@ class ViewerServer:
 
     @property
     def url(self) -> str:
-        """Where the page is, seen from this machine."""
+        """The URL of the page on this machine."""
         return reachable(self._server.url)
 
     def show(
         self,
-        exhibit: ViewerContent,
+        content: ViewerContent,
         settings: MapSettings,
         *,
         announce: Callable[[str], None],
         meanwhile: Work | None = None,
     ) -> int:
         """Serve until a signal comes; return the exit code: 0 after SIGTERM, 130 after Ctrl-C."""
-        return asyncio.run(self._show(exhibit, settings, announce, meanwhile))
+        return asyncio.run(self._show(content, settings, announce, meanwhile))
 
     async def _show(
         self,
-        exhibit: ViewerContent,
+        content: ViewerContent,
         settings: MapSettings,
         announce: Callable[[str], None],
         meanwhile: Work | None,
     ) -> int:
-        app, stopped = Watching(exhibit, settings), on_signals()
+        app, stopped = ViewerApp(content, settings), on_signals()
         work: asyncio.Future[None] | None = None
         try:
             await self._server.start(app)
@@ -172,7 +144,7 @@ class ViewerServer:
             if work is not None:
                 work.cancel()
             app.stopping.set()
-            exhibit.feed.close()
+            content.feed.close()
             await self._server.stop()
         return 130 if number == signal.SIGINT else 0
 
@@ -180,3 +152,30 @@ class ViewerServer:
 async def _either(*futures: asyncio.Future[Any]) -> None:
     """Wait until one of them is done."""
     await asyncio.wait(futures, return_when="FIRST_COMPLETED")
+
+
+def on_signals() -> asyncio.Future[int]:
+    """Return a future that SIGINT or SIGTERM completes; a second signal ends the process."""
+    loop = asyncio.get_running_loop()
+    stopped: asyncio.Future[int] = loop.create_future()
+
+    def stop(number: int) -> None:
+        for each in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(each)
+        stopped.set_result(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop, number)
+    return stopped
+
+
+def reachable(url: str) -> str:
+    """Return the loopback URL of a server that listens on all addresses.
+
+    >>> reachable("http://0.0.0.0:8700"), reachable("https://[::]:1")
+    ('http://127.0.0.1:8700', 'https://[::1]:1')
+    """
+    for anywhere, here in _ANYWHERE.items():
+        named = f"[{anywhere}]" if ":" in anywhere else anywhere
+        url = url.replace(f"//{named}:", f"//{here}:")
+    return url

@@ -1,4 +1,4 @@
-"""One HTTP/1.1 server in the event loop of the service: granian, on a socket of ours."""
+"""The HTTP/1.1 server in the event loop of the service: granian, on our own socket."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ _HEADER_ROOM = 16_384  # bytes of headers, all together
 _LETTING_GO = 0.25  # seconds: granian's threads drop what they hold of Python after they said they
 # had ended; a process that is gone by then aborts with a message of theirs
 _FILES = 2 * MAX_CONNECTIONS
+Message = MutableMapping[str, Any]
 
 
 class WebServer:
-    """Listens from construction on, so that nobody is turned away; answers from `start` on."""
+    """Listens from construction on, so that early clients wait; answers from `start` on."""
 
     def __init__(self, settings: ServerSettings, *, header_seconds: float) -> None:
         check_tls(settings.tls_certificate, settings.tls_key)
@@ -45,13 +46,13 @@ class WebServer:
 
     @property
     def url(self) -> str:
-        """Return the address to be reached at from this machine."""
+        """The URL of the server, with the host it listens on."""
         host = self._settings.host
         named = f"[{host}]" if ":" in host else host
         return f"{'https' if self._settings.tls_certificate else 'http'}://{named}:{self.port}"
 
     async def start(self, app: Any) -> None:
-        """Take requests from now on."""
+        """Answer requests from now on."""
         raise_file_limit()
         self._inner = _OnSocket(
             app,
@@ -81,7 +82,7 @@ class WebServer:
             self._task.result()
 
     async def stop(self, seconds: float = 10.0) -> None:
-        """Take no more requests; those begun may finish within some seconds."""
+        """Accept no more requests; running ones may finish within some seconds."""
         if self._task is not None and self._inner is not None:
             self._inner.stop()  # type: ignore[no-untyped-call]
             with contextlib.suppress(TimeoutError):
@@ -90,7 +91,7 @@ class WebServer:
         self.close()
 
     def close(self) -> None:
-        """Leave the address, for a server that was never started or has been stopped."""
+        """Close the socket of a server that was never started or has been stopped."""
         self._socket.close()
 
 
@@ -107,7 +108,7 @@ class _OnSocket(_Embedded):  # type: ignore[misc, unused-ignore]  # granian has 
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open a listening socket, or say what keeps us from it."""
+    """Open a listening socket; a `SettingError` says why that is not possible."""
     try:
         if not host:
             raise OSError("empty")  # noqa: TRY301 - it would mean every address
@@ -151,18 +152,15 @@ def check_tls(certificate: Path | None, key: Path | None) -> None:
 
 
 def raise_file_limit() -> None:
-    """Ask for as many open files as there may be connections, as far as the system allows."""
+    """Raise the limit of open files to the number of connections, as far as allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-Message = MutableMapping[str, Any]
-
-
 def scope_of(scope: Scope) -> dict[str, Any]:
-    """Describe a request as ASGI does."""
+    """Return the ASGI scope of a request."""
     return {
         "type": "http",
         # With this version frameworks wait for a hang-up themselves, also while nothing is sent.
@@ -185,7 +183,7 @@ def scope_of(scope: Scope) -> dict[str, Any]:
 
 
 class Bridge:
-    """Carries one request to a framework and its answer back."""
+    """Passes one request to an ASGI framework, and its answer to granian."""
 
     def __init__(self, protocol: Protocol, body: bytes) -> None:
         self._protocol, self._body = protocol, body
@@ -195,7 +193,7 @@ class Bridge:
         self.status = 0
 
     async def receive(self) -> Message:
-        """Give the body, and then wait until whoever asked hangs up."""
+        """Return the body, and after that wait until the client disconnects."""
         if self._given:
             await self._protocol.client_disconnect()
             return {"type": "http.disconnect"}
@@ -203,7 +201,7 @@ class Bridge:
         return {"type": "http.request", "body": self._body, "more_body": False}
 
     async def send(self, message: Message) -> None:
-        """Take a part of the answer."""
+        """Send a part of the answer."""
         if message["type"] == "http.response.start":
             self._start, self.status = message, message["status"]
             return
@@ -223,7 +221,7 @@ class Bridge:
             raise OSError("the reader hung up") from error
 
     def _headers(self) -> list[tuple[str, str]]:
-        """Return the headers of the answer, with those that every answer has."""
+        """Return the headers of the answer and the security headers."""
         own = [(name.decode(), value.decode()) for name, value in self._start["headers"]]
         named = {name for name, _ in own}
         return [*own, *(line for line in SECURITY if line[0] not in named)]

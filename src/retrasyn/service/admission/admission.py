@@ -1,4 +1,4 @@
-"""Judges frames before they are written: who sent them, for which round, and whether it is theirs.
+"""Judges frames before they are written: sender, round, and whether a report is due.
 
 Length and header come before any cryptography. Whole batches are judged at once, in columns. Not
 for two threads: the service calls it from its event loop only.
@@ -24,11 +24,12 @@ from retrasyn.wire.statuses import STATUSES
 
 Codes = npt.NDArray[np.uint8]
 """Numbers of `wire.statuses.STATUSES`, one for each frame."""
+_CODE = {status: code for code, status in enumerate(STATUSES)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts:
-    """What becomes of each frame once what is to be written is durable."""
+    """The status of each frame, valid once the blobs are durable."""
 
     codes: Codes  # [n_frames], numbers of `wire.statuses.STATUSES`
     blobs: Sequence[tuple[int, bytes]] = field(repr=False)  # (t, what to append)
@@ -39,17 +40,14 @@ class Verdicts:
         return [STATUSES[code] for code in self.codes.tolist()]
 
 
-_CODE = {status: code for code, status in enumerate(STATUSES)}
-
-
 class Admission:
-    """Knows the devices and the rounds that are open or not yet folded."""
+    """Judges frames by the devices and the rounds that are open or not yet folded."""
 
     def __init__(self, manifest: Manifest, id: bytes) -> None:  # noqa: A002 - the wire's name
         self.manifest = manifest
         self._headers = Headers(manifest, id)
-        self._identities = TagKeys()
-        self._intake = OpenRounds(manifest)
+        self._tag_keys = TagKeys()
+        self._open_rounds = OpenRounds(manifest)
 
     @property
     def marks_kept(self) -> int:
@@ -60,48 +58,48 @@ class Admission:
 
     @property
     def n_devices(self) -> int:
-        """How many devices are let in."""
-        return len(self._identities)
+        """How many devices may report."""
+        return len(self._tag_keys)
 
     def add_device(self, key: int, device: bytes, secret: bytes) -> None:
-        """Let a device in."""
-        self._identities.add(key, device, secret)
+        """Accept frames of a device from now on."""
+        self._tag_keys.add(key, device, secret)
 
     def remove_device(self, device: bytes) -> None:
         """Refuse a device from now on; what it sent before still counts."""
-        self._identities.remove(device)
+        self._tag_keys.remove(device)
 
     def key_of(self, device: bytes) -> int | None:
         """Return a device's number; None if it is not let in."""
-        return self._identities.key_of(device)
+        return self._tag_keys.key_of(device)
 
     def open_round(self, row: RoundRow) -> None:
-        """Take reports for a round from its opening to its end."""
-        self._intake.open(row)
+        """Accept reports for a round from its opening to its end."""
+        self._open_rounds.open(row)
 
     def close_round(self, t: int) -> None:
-        """Take nothing more for a round, whatever the clock says."""
-        self._intake.rounds[t].closed = True
+        """Accept nothing more for a round, whatever the clock says."""
+        self._open_rounds.rounds[t].closed = True
 
     def forget_round(self, t: int) -> None:
         """Drop a folded round; who reported in it is remembered for the gap."""
-        self._intake.forget(t)
+        self._open_rounds.forget(t)
 
     def unfolded(self) -> list[int]:
         """Return the timestamps of the rounds that were not forgotten."""
-        return sorted(self._intake.rounds)
+        return sorted(self._open_rounds.rounds)
 
     def restore(self, t: int, blobs: Iterable[bytes]) -> None:
-        """Set a round back to exactly what the store holds of it."""
-        self._intake.restore(t, blobs)
+        """Reset a round to exactly what the store holds of it."""
+        self._open_rounds.restore(t, blobs)
 
     def restore_marks(self, t: int, marks: bytes) -> None:
         """Remember who reported in a round that was folded before a restart."""
-        self._intake.restore_marks(t, marks)
+        self._open_rounds.restore_marks(t, marks)
 
-    def taken(self, t: int) -> AcceptedReports:
+    def accepted(self, t: int) -> AcceptedReports:
         """Return what a round has accepted."""
-        return self._intake.rounds[t].taken()
+        return self._open_rounds.rounds[t].accepted()
 
     def judge(self, frames: Sequence[bytes], now: float) -> Verdicts:
         """Judge frames, and remember those that are accepted."""
@@ -155,63 +153,63 @@ class Admission:
     ) -> Codes:
         """Judge frames that share a header."""
         header = self._headers.read(head, rows.shape[1])
-        taking = header if isinstance(header, str) else self._intake.find(header, now)
-        if isinstance(header, str) or isinstance(taking, str):
-            return np.full(len(rows), _CODE[str(taking)], np.uint8)
+        round_ = header if isinstance(header, str) else self._open_rounds.find(header, now)
+        if isinstance(header, str) or isinstance(round_, str):
+            return np.full(len(rows), _CODE[str(round_)], np.uint8)
         codes = np.full(len(rows), _CODE["bad length"], np.uint8)
         possible = np.flatnonzero(
             self._headers.possible(header, rows[:, header.bits_at : -TAG_BYTES])
         )
         if possible.size:
             some = rows if possible.size == len(rows) else rows[possible]
-            keys = self._identities.authenticate(header, some)
+            keys = self._tag_keys.authenticate(header, some)
             genuine = np.flatnonzero(keys >= 0)
             found = np.full(len(some), _CODE["unauthenticated"], np.uint8)
             if genuine.size:
                 if genuine.size < len(some):
                     some, keys = some[genuine], keys[genuine]
-                found[genuine] = self._admit(header, taking, keys, some, written)
+                found[genuine] = self._admit(header, round_, keys, some, written)
             codes[possible] = found
         return codes
 
     def _admit(
         self,
         header: Header,
-        taking: OpenRound,
+        round_: OpenRound,
         keys: npt.NDArray[np.int64],
         rows: npt.NDArray[np.uint8],
         written: list[tuple[int, bytes]],
     ) -> Codes:
-        """Judge the first frame of each device, then all others: of those none is new."""
+        """Judge the first frame of each device, then all others, none of which is new."""
         firsts = np.unique(keys, return_index=True)[1]
         if firsts.size == len(keys):
-            return self._admit_distinct(header, taking, keys, rows, written)
+            return self._admit_distinct(header, round_, keys, rows, written)
         codes = np.empty(len(keys), np.uint8)
         others = np.ones(len(keys), np.bool_)
         others[firsts] = False
         for places in (np.sort(firsts), np.flatnonzero(others)):
             codes[places] = self._admit_distinct(
-                header, taking, keys[places], rows[places], written
+                header, round_, keys[places], rows[places], written
             )
         return codes
 
     def _admit_distinct(
         self,
         header: Header,
-        taking: OpenRound,
+        round_: OpenRound,
         keys: npt.NDArray[np.int64],
         rows: npt.NDArray[np.uint8],
         written: list[tuple[int, bytes]],
     ) -> Codes:
-        """Take what is new and not too soon."""
+        """Accept frames that are new and not too soon."""
         codes = np.full(len(keys), _CODE["accepted"], np.uint8)
         tags = rows[:, -TAG_BYTES:]
-        heard = taking.marks_for(header.code).lookbacks_of(keys) > 0
+        heard = round_.marks_for(header.code).lookbacks_of(keys) > 0
         if heard.any():
-            same = taking.marks_for(header.code).same(keys, tags)
+            same = round_.marks_for(header.code).same(keys, tags)
             codes[heard] = np.where(same, _CODE["duplicate"], _CODE["conflict"])[heard]
         if header.is_report:
-            codes[~heard & self._intake.too_soon(header, taking, keys)] = _CODE["too soon"]
+            codes[~heard & self._open_rounds.too_soon(header, round_, keys)] = _CODE["too soon"]
         accepted = np.flatnonzero(codes == _CODE["accepted"])
         if accepted.size:
             chunk = Chunk(
@@ -220,6 +218,6 @@ class Admission:
                 tags[accepted],
                 rows[accepted, header.bits_at : -TAG_BYTES],
             )
-            taking.add(chunk, header.lookback)
+            round_.add(chunk, header.lookback)
             written.append((header.t, write_chunk(chunk)))
         return codes
