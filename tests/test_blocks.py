@@ -42,11 +42,11 @@ def test_every_block_of_a_page_works_in_the_order_it_is_shown(
     reader = QuickReader(tmp_path)
     reader.read(quick_blocks_of(path))
     assert not reader.faults, "\n".join(reader.faults)
-    if path.name == "README.md":
+    if path.name == "first-steps.md":
         row = r"^\| `([\w.]+\.(?:html|parquet|json))` \|"
         listed = re.findall(row, path.read_text(), re.MULTILINE)
         made = sorted(file.name for file in (tmp_path / "demo-out").iterdir())
-        assert made == sorted(listed), "the demo makes the files the readme lists"
+        assert made == sorted(listed), "the demo makes the files the page lists"
 
 
 def test_what_is_not_run_is_this() -> None:

@@ -1,5 +1,6 @@
 """The documents tell the truth: what they show runs, and what exists is mentioned."""
 
+import ast
 import dataclasses
 import re
 import subprocess
@@ -149,9 +150,43 @@ def test_every_setting_of_the_paper_is_mentioned(name: str) -> None:
 
 @pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Receipt)])
 def test_every_field_of_the_receipt_is_explained(name: str) -> None:
-    privacy = (ROOT / "docs/privacy.md").read_text()
-    table = privacy.partition("| field | says |")[2].partition("\n\n")[0]
+    receipts = (ROOT / "docs/receipts.md").read_text()
+    table = receipts.partition("| field | says |")[2].partition("\n\n")[0]
     assert re.search(rf"^\|[^|]*`{name}`[^|]*\|", table, re.MULTILINE)
+
+
+def test_the_readme_is_short_and_the_documents_are_not_long() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+    pages = [path for path in (ROOT / "docs").rglob("*.md") if path not in RESULTS]
+    assert sum(len(path.read_text().split()) for path in pages) <= 45_000
+
+
+def places_in_the_architecture() -> list[tuple[str, str]]:
+    """Return every file and function that the tables of the architecture name."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\|.*\| `([\w/]+(?:\.py|/))` \| (`.*`) \|$", text, re.MULTILINE)
+    return [(file, name) for file, names in rows for name in re.findall(r"`([\w.]+)`", names)]
+
+
+@pytest.mark.parametrize(("file", "name"), places_in_the_architecture())
+def test_every_place_the_architecture_names_exists(file: str, name: str) -> None:
+    place = ROOT / "src" / "retrasyn" / file
+    assert place.exists()
+    found = set()
+    for path in [place] if place.is_file() else sorted(place.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                found.add(node.name)
+            if isinstance(node, ast.ClassDef):
+                found |= {f"{node.name}.{part.name}" for part in node.body if hasattr(part, "name")}
+    assert name in found
+
+
+def test_every_equation_of_the_paper_has_its_place() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    for label in [*(f"Eq. {n}" for n in range(1, 11)), "Alg. 1"]:
+        assert f"\n| {label} | " in text, label
+    assert len(places_in_the_architecture()) > 20
 
 
 def test_the_recipes_for_clusters_are_well_formed() -> None:

@@ -1,11 +1,14 @@
-"""Rules of the floor plan: a part answers for itself."""
+"""Rules of the floor plan: a part answers for itself, and a name has one meaning."""
 
 import ast
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import retrasyn
+from support.pages import ROOT
 
 SOURCE = Path(retrasyn.__file__).parent
 PARTS = ["privacy/division", "privacy/ledger", "privacy/selection", "synthesis/lifecycle"]
@@ -51,3 +54,23 @@ def test_nobody_asks_a_part_what_it_is_outside_its_package(path):
     package = path.relative_to(SOURCE).parts[0]
     asked = set(asked_about(ast.parse(path.read_text())))
     assert not {name for name in asked & HOMES.keys() if HOMES[name] != package}
+
+
+def repeated(names):
+    return sorted(name for name, n in Counter(names).items() if n > 1)
+
+
+def test_a_class_name_has_one_meaning_in_the_whole_package():
+    trees = [ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))]
+    names = [node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
+    assert len(names) > 300
+    assert not repeated(names)
+
+
+def test_a_word_has_one_entry_in_the_glossary():
+    text = (ROOT / "docs" / "glossary.md").read_text()
+    entries = re.findall(r"^- \*\*(.+?)\*\*", text, re.MULTILINE)
+    assert len(entries) == len(re.findall(r"^- ", text, re.MULTILINE))
+    words = [word.lower() for entry in entries for word in entry.split(", ")]
+    assert len(words) > 80
+    assert not repeated(words)

@@ -152,7 +152,7 @@ def test_in_a_browser_pages_fit_and_ask_nobody_else(address: str, browser, width
     asked, errors = [], []
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: errors.append(str(error)))
-    for name in ("index", "quickstart", "tutorial", "how-it-works", "commands", "python"):
+    for name in ("index", "first-steps", "how-it-works", "architecture", "commands", "python"):
         page.goto(f"{address}{name}.html", wait_until="networkidle")
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
     page.close()
@@ -183,7 +183,7 @@ def test_the_search_finds_words_on_the_disk_as_on_a_server(
 def test_the_copy_button_takes_the_command_without_its_prompt(address: str, browser) -> None:
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
-    page.goto(f"{address}quickstart.html", wait_until="networkidle")
+    page.goto(f"{address}first-steps.html", wait_until="networkidle")
     block = page.locator(".highlight", has_text="retrasyn demo --out")
     block.hover()
     block.locator("button").click()

@@ -11,7 +11,7 @@ import importlib
 import inspect
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -19,7 +19,7 @@ import typer
 
 import retrasyn
 from retrasyn.cli import app
-from retrasyn.service.settings import Settings, config_text
+from retrasyn.service.settings import Settings
 
 DOCS = Path(__file__).parents[1]
 NOTE = "<!-- Written by `make reference` from the code; change the code, not this page. -->\n"
@@ -54,49 +54,41 @@ def commands() -> str:
     """Return the page of all commands, with every argument and option."""
     root = typer.main.get_command(app)
     listed = dict(root.commands)  # type: ignore[attr-defined]
+    told: dict[tuple[str, ...], str] = {}  # parameters that a section above has a row for
     parts = [
         "# Commands\n",
         NOTE,
         (
             "Every command of `retrasyn`, with all arguments and options. `--help` after any of "
             "them says the same. What cannot be used is refused with one line on standard error "
-            "and exit code 2; Ctrl-C is exit code 130.\n"
+            "and exit code 2; Ctrl-C is exit code 130. Defaults stand in brackets.\n"
         ),
         "Of the program itself:\n",
-        _table(root),
+        _list(root.params),
     ]
     for title, names in [*_KINDS.items(), ("More", " ".join(listed))]:
         rows = [(name, listed.pop(name)) for name in names.split() if name in listed]
         if rows:
-            parts += [f"## {title}\n", _overview(rows)]
-            parts += [text for name, command in rows for text in _section(name, command)]
+            parts += [f"## {title}\n"]
+            parts += [text for name, command in rows for text in _section(name, command, told)]
     return "\n".join(parts)
 
 
-def _overview(rows: list[tuple[str, Any]]) -> str:
-    lines = ["| command | does |", "|---|---|"]
-    lines += [f"| [`{name}`](#retrasyn-{name}) | {_first(c.help)} |" for name, c in rows]
-    return "\n".join(lines) + "\n"
-
-
-def _section(name: str, command: Any) -> Iterator[str]:
+def _section(name: str, command: Any, told: dict[tuple[str, ...], str]) -> Iterator[str]:
+    """Return the texts about a command and those below it; repeated options are only named."""
     yield f"### retrasyn {name}\n"
     yield _help_text(command.help or "")
-    yield f"Usage: `{_usage(name, command)}`\n"
-    if command.params:
-        yield _table(command)
+    shown = [parameter for parameter in command.params if not parameter.hidden]
+    rows = {_row(parameter): parameter for parameter in shown}
+    new = [parameter for row, parameter in rows.items() if row not in told]
+    if new:
+        yield _list(new)
+    for above in dict.fromkeys(told[row] for row in rows if row in told):
+        same = ", ".join(_names(rows[row]) for row in rows if told.get(row) == above)
+        yield f"As for [`{above}`](#retrasyn-{above.replace(' ', '-')}): {same}.\n"
+    told |= {row: name for row in rows if row not in told}
     for part, below in getattr(command, "commands", {}).items():
-        yield from _section(f"{name} {part}", below)
-
-
-def _usage(name: str, command: Any) -> str:
-    words = [f"retrasyn {name}"]
-    words += [_argument(p) for p in command.params if p.param_type_name == "argument"]
-    if any(p.param_type_name == "option" for p in command.params):
-        words.append("[OPTIONS]")
-    if getattr(command, "commands", None):
-        words.append("COMMAND")
-    return " ".join(words)
+        yield from _section(f"{name} {part}", below, told)
 
 
 def _help_text(text: str) -> str:
@@ -110,19 +102,27 @@ def _paragraph(text: str) -> str:
     return f"{example[1]}: `{example[2]}`" if example else _escaped(joined)
 
 
-def _table(command: Any) -> str:
-    shown = [parameter for parameter in command.params if not parameter.hidden]
-    lines = ["| argument or option | meaning | default |", "|---|---|---|"]
-    lines += [f"| {_name(p)} | {_meaning(p)} | {_default(p)} |" for p in shown]
-    return "\n".join(lines) + "\n"
+def _list(parameters: Sequence[Any]) -> str:
+    return "\n".join(f"- {': '.join(_row(parameter))}" for parameter in parameters) + "\n"
+
+
+def _row(parameter: Any) -> tuple[str, ...]:
+    default = _default(parameter)
+    return _name(parameter), _meaning(parameter) + (f" ({default})" if default else "")
 
 
 def _name(parameter: Any) -> str:
+    names = _names(parameter)
+    if parameter.param_type_name == "argument" or parameter.is_flag:
+        return names
+    return f"{names} {_value_of(parameter)}".rstrip()
+
+
+def _names(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
         return f"`{_argument(parameter)}`"
-    names = ", ".join(f"`{name}`" for name in sorted(parameter.opts, key=len, reverse=True))
-    names += "".join(f", `{name}`" for name in parameter.secondary_opts)
-    return names if parameter.is_flag else f"{names} {_value_of(parameter)}".rstrip()
+    names = sorted(parameter.opts, key=len, reverse=True) + parameter.secondary_opts
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _argument(parameter: Any) -> str:
@@ -145,18 +145,18 @@ def _choices(annotation: Any) -> list[str]:
 
 def _meaning(parameter: Any) -> str:
     text = _cell(re.sub(r" *\(default: .*\)$", "", parameter.help or ""))
-    return f"{text} May be repeated." if parameter.multiple else text
+    text += " May be repeated." if parameter.multiple else ""
+    is_option = parameter.param_type_name == "option"
+    return f"{text} Required." if parameter.required and is_option else text
 
 
 def _default(parameter: Any) -> str:
     stated = re.search(r"\(default: (.*)\)$", parameter.help or "")
     if stated:
         return _cell(stated[1])
-    if parameter.required:
-        return "required"
-    if parameter.default is None or parameter.default == []:
+    if parameter.required or parameter.default in (None, [], False):
         return ""
-    return "off" if parameter.default is False else f"`{parameter.default}`"
+    return f"`{parameter.default}`"
 
 
 # Settings.
@@ -170,24 +170,19 @@ def settings() -> str:
         (
             "What `retrasyn serve` can be told, in a TOML file (`--config FILE`) or one by one "
             "(`--set NAME=VALUE`; the name alone is enough, `campaign.window` is clearer). Every "
-            "setting has a default, so no file is needed. A misspelt name is refused. How they are "
-            "used is in [deploying and operating](operations.md#configure).\n"
+            "setting has a default, so no file is needed; `retrasyn serve --print-config` writes "
+            "one with all of them. A misspelt name is refused. How they are used is in "
+            "[operating](operations.md#configure).\n"
         ),
     ]
     for section, table in Settings.model_fields.items():
         parts += [f"## {section}\n", _section_text(section, str(table.description))]
-        parts += ["| setting | default | allowed | meaning |\n|---|---|---|---|"]
+        parts += ["| setting | default | meaning |\n|---|---|---|"]
         parts += [
-            f"| `{name}` | {_shown(field.default)} | {_allowed(field)} "
-            f"| {_cell(field.description)} |"
+            f"| `{name}` | {_shown(field.default)} | {_cell(field.description)}{_allowed(field)} |"
             for name, field in type(table.default).model_fields.items()
         ]
         parts += [""]
-    parts += [
-        "## As a file\n",
-        "`retrasyn serve --print-config > curator.toml` writes this:\n",
-        f"```toml\n{config_text()}```\n",
-    ]
     return "\n".join(parts)
 
 
@@ -198,22 +193,28 @@ def _section_text(section: str, description: str) -> str:
 
 def _shown(default: Any) -> str:
     if default is None or default == "":
-        return "not set"
+        return ""
     return f"`{list(default) if isinstance(default, tuple) else default}`"
 
 
 def _allowed(field: Any) -> str:
+    """Return the values a setting may have, in brackets, unless any will do."""
     choices = _choices(field.annotation)
     if choices:
         numbers = " or a whole number" if int in get_args(field.annotation) else ""
-        return ", ".join(f"`{choice}`" for choice in choices) + numbers
-    bounds = [
-        f"{words} {getattr(rule, name):,}"
+        return f" ({', '.join(f'`{choice}`' for choice in choices)}{numbers})"
+    bounds = {
+        name: f"{getattr(rule, name):,}"
         for rule in field.metadata
-        for name, words in _BOUNDS.items()
+        for name in _BOUNDS
         if hasattr(rule, name)
-    ]
-    return ", ".join(bounds)
+    }
+    if all(value in str(field.description) for value in bounds.values()):
+        return ""
+    if bounds.keys() == {"ge", "le"}:
+        return f" ({bounds['ge']} to {bounds['le']})"
+    words = ", ".join(f"{_BOUNDS[name]} {value}" for name, value in bounds.items())
+    return f" ({words})" if words else ""
 
 
 # Python.

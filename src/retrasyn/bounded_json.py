@@ -1,4 +1,4 @@
-"""JSON that others wrote: read with a bound on its nesting that is ours, not the interpreter's.
+"""JSON from outside, read with a fixed bound on its nesting.
 
 How deep a text can be read, written again or shown in a message differs between versions of Python.
 """

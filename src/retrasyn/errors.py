@@ -1,4 +1,4 @@
-"""Everything RetraSyn raises on purpose.
+"""The exceptions of RetraSyn.
 
 ::
 

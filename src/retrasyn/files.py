@@ -1,4 +1,4 @@
-"""Files: is one there, replaced whole or not at all, and still there after the power failed."""
+"""Files: existence, atomic replacement, durable writes."""
 
 from __future__ import annotations
 

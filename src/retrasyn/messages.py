@@ -1,4 +1,4 @@
-"""The nouns that cross a boundary. They hold values and do nothing, except that aggregates add."""
+"""Messages that cross a package boundary: plain values; aggregates can be added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``retrasyn audit``: what reports give away, measured by anyone."""
+"""``retrasyn audit``: measures what reports give away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files to be compared: what `evaluate`, `compare` and `watch` ask of them, in the same words."""
+"""Checks shared by `evaluate`, `compare` and `watch` on the files they compare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Completion of commands and options with the tab key, for a shell that is named."""
+"""Shell completion of commands and options."""
 
 from __future__ import annotations
 

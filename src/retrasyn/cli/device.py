@@ -1,4 +1,4 @@
-"""``retrasyn device``: a device of one's own, from enrolling to leaving."""
+"""``retrasyn device``: enrols, runs and removes a device."""
 
 from __future__ import annotations
 

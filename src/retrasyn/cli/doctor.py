@@ -1,4 +1,4 @@
-"""``retrasyn doctor``: what is installed, what is missing, and what to type."""
+"""``retrasyn doctor``: checks the installation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``retrasyn evaluate`` and ``retrasyn compare``: how much synthetic data tells about the real."""
+"""``retrasyn evaluate`` and ``retrasyn compare``: how close synthetic data is to the real."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``retrasyn gateway``: the owner's own phones become private devices."""
+"""``retrasyn gateway``: reports privately for phones with tracking apps."""
 
 import logging
 from contextlib import ExitStack

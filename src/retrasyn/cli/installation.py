@@ -1,4 +1,4 @@
-"""What an installation is made of, each part examined: there, missing, or broken.
+"""Checks each part of an installation: present, missing, or broken.
 
 Only what `synthesize` and `evaluate` cannot do without may be broken. Everything else is there, or
 missing with the words that bring it.

@@ -1,4 +1,4 @@
-"""``retrasyn methods``: what there is to choose from."""
+"""``retrasyn methods``: lists the methods."""
 
 import json
 from typing import Annotated

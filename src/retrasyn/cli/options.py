@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their text is read."""
+"""Options shared by several commands, and how their values are parsed."""
 
 from __future__ import annotations
 

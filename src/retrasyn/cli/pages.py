@@ -17,7 +17,7 @@ from retrasyn import errors
 from retrasyn.errors import InputError, RetraSynError, SettingError
 
 _HERE = Path(__file__).parents[1]
-_README = "readme"
+_FIRST_STEPS = "first-steps"
 
 BY_ERROR: dict[type[RetraSynError], str | None] = {
     errors.BudgetExceeded: "privacy",
@@ -27,7 +27,7 @@ BY_ERROR: dict[type[RetraSynError], str | None] = {
     errors.ServerError: "operations",
     errors.ConsentError: "device",
     errors.WireError: "wire",
-    errors.CheckpointError: _README,
+    errors.CheckpointError: _FIRST_STEPS,
     errors.StoreError: "operations",
     errors.Busy: "operations",
     errors.UnknownToken: "operations",
@@ -36,16 +36,16 @@ BY_ERROR: dict[type[RetraSynError], str | None] = {
 """Errors that one page explains, whichever command they end."""
 
 BY_COMMAND: dict[str, str] = {
-    "synthesize": _README,
-    "stream": _README,
-    "methods": _README,
+    "synthesize": _FIRST_STEPS,
+    "stream": _FIRST_STEPS,
+    "methods": "method",
     "evaluate": "evaluation",
     "compare": "evaluation",
     "convert": "formats",
-    "validate": "output",
+    "validate": "formats",
     "generate": "generator",
     "watch": "map",
-    "demo": _README,
+    "demo": _FIRST_STEPS,
     "demo-live": "fleet",
     "plan": "planning",
     "reproduce": "reproduction",
@@ -57,7 +57,7 @@ BY_COMMAND: dict[str, str] = {
     "receipt": "receipts",
     "device": "device",
     "doctor": "operations",
-    "help": _README,
+    "help": _FIRST_STEPS,
 }
 """The page about each command, for errors about what it was given."""
 

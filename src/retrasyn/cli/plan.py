@@ -1,4 +1,4 @@
-"""``retrasyn plan``: what can be had with so many users, before anybody reports."""
+"""``retrasyn plan``: forecasts accuracy and privacy for a number of users."""
 
 from __future__ import annotations
 

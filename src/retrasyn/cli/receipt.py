@@ -1,4 +1,4 @@
-"""``retrasyn receipt``: a receipt shown to people, and recomputed."""
+"""``retrasyn receipt``: shows and verifies a receipt."""
 
 from __future__ import annotations
 

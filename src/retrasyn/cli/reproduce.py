@@ -1,4 +1,4 @@
-"""``retrasyn reproduce``: every table and figure of the paper, on the reader's own machine."""
+"""``retrasyn reproduce``: runs the paper's experiments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``retrasyn validate``: whether `synthesize` will take a file, and which rows stand in the way."""
+"""``retrasyn validate``: checks a file before `synthesize` uses it."""
 
 from __future__ import annotations
 

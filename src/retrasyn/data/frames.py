@@ -1,4 +1,4 @@
-"""Trajectories as Arrow tables, and from anything that speaks the Arrow interface."""
+"""Converts trajectories to and from Arrow tables."""
 
 from __future__ import annotations
 

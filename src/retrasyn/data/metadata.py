@@ -1,4 +1,4 @@
-"""What a numbered timestamp means in real time, and what a file says of it and of coordinates."""
+"""Clock and coordinate system of a data set, and how files store them."""
 
 from __future__ import annotations
 

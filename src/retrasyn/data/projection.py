@@ -1,4 +1,4 @@
-"""Where fixes are: in another coordinate system (behind the extra [geo]), inside a box."""
+"""Projects fixes (extra [geo]) and keeps those inside a box."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trajectories from CSV, Parquet and GeoParquet files."""
+"""Reads trajectories from CSV, Parquet and GeoParquet files."""
 
 from __future__ import annotations
 

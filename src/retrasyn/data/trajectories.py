@@ -1,4 +1,4 @@
-"""Many streams of positions in columns: the one type for real and synthetic data."""
+"""`Trajectories`: streams of positions in columns, for real and synthetic data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trajectories and receipts to files, whole or not at all."""
+"""Writes trajectories and receipts to files, atomically."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Every table and figure of the paper as data, and one runner for all of them."""
+"""The paper's experiments: every table and figure, and one runner."""

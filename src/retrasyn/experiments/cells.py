@@ -1,4 +1,4 @@
-"""What one run is called, and the files that keep what came of it."""
+"""The name of one run (a cell), and the files that store results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run, measured: its utility, what was sent for it, or the time it took."""
+"""Measures one run: its utility, the bits sent, or the time taken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others measured: every number of the paper's tables (Sec. V), to be put beside ours.
+"""Published results: every number of the paper's tables (Sec. V).
 
 `published.csv` holds Table I (the data), III (utility), IV (ablations) and V (seconds) as printed,
 from `paper`; and from `authors`, what the authors' program gave on T-Drive when we ran it.

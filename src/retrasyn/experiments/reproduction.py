@@ -1,4 +1,4 @@
-"""From the name of a table or figure to its files, running only what is missing."""
+"""Writes the files of a table or figure, running only the cells that are missing."""
 
 from __future__ import annotations
 

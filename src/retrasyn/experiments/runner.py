@@ -1,4 +1,4 @@
-"""Runs what has not been run yet, in several processes, and keeps every result at once."""
+"""Runs missing cells in several processes and stores each result at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data sets of the paper: read from files, or made where there is none."""
+"""The data sets of the paper: read from files, or generated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traffic:
+class TrafficSize:
     """How the paper generated a data set with Brinkhoff's generator."""
 
     n_objects: int
@@ -38,8 +38,8 @@ class Traffic:
 
 
 _TRAFFIC = {
-    "oldenburg": Traffic(n_objects=10_000, n_new=500, n_steps=501),
-    "sanjoaquin": Traffic(n_objects=10_000, n_new=1_000, n_steps=1_001),
+    "oldenburg": TrafficSize(n_objects=10_000, n_new=500, n_steps=501),
+    "sanjoaquin": TrafficSize(n_objects=10_000, n_new=1_000, n_steps=1_001),
 }
 _TAXIS = {"n_users": 10_000, "n_timestamps": 880}
 _QUICK = {"n_users": 20_000, "n_timestamps": 120}

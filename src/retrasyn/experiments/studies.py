@@ -1,4 +1,4 @@
-"""Each table and figure of the paper as data: which runs it needs, and what it is called."""
+"""The studies: each table and figure of the paper, with the runs it needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a synthetic data set tells about the real one (Sec. IV-B)."""
+"""Metrics of synthetic data against the real data (Sec. IV-B)."""
 
 from retrasyn.metrics.density import density_error as density_error
 from retrasyn.metrics.duration import duration_error as duration_error

@@ -1,4 +1,4 @@
-"""How far apart two distributions are: Jensen-Shannon divergence in nats, at most ln 2."""
+"""Jensen-Shannon divergence in nats, at most ln 2."""
 
 from __future__ import annotations
 

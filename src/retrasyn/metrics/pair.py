@@ -1,4 +1,4 @@
-"""Two data sets made comparable: on one grid, on one timeline, cut where real streams are cut."""
+"""Two data sets made comparable: one grid, one timeline, streams cut at jumps."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What to expect before anybody reports: noise, errors, a grid, and what privacy adds up to."""
+"""Forecasts before a campaign: noise, errors, a grid, epsilon over a lifetime."""

@@ -1,4 +1,4 @@
-"""What can be told without simulation: noise (Eq. 3), lost detail, what a promise adds up to."""
+"""Closed forms of a forecast: noise (Eq. 3), lost detail, epsilon over a lifetime."""
 
 from __future__ import annotations
 

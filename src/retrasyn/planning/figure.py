@@ -1,4 +1,4 @@
-"""A picture of a forecast: errors by grid, and what doubling the means would change."""
+"""Plot of a forecast: errors by grid, and the effect of doubling users, epsilon or window."""
 
 from __future__ import annotations
 

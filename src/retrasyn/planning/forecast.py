@@ -1,4 +1,4 @@
-"""What can be had with so many users: everything `retrasyn plan` says."""
+"""The forecast for a number of users: everything that `retrasyn plan` prints."""
 
 from __future__ import annotations
 

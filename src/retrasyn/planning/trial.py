@@ -1,4 +1,4 @@
-"""One simulated run in a city that stands for the planner's own, and how far off it was."""
+"""Simulates one run in a built-in city and measures its errors."""
 
 from __future__ import annotations
 

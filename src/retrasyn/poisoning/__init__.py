@@ -1,4 +1,4 @@
-"""Reports that no honest device would send: an alarm, and a sum without them.
+"""Detection of fake reports: an alarm, and a sum without the suspects.
 
 Everything here looks at reports that were already sent, so it costs no privacy; and what it misses
 costs utility, never privacy.

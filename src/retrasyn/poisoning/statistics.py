@@ -1,4 +1,4 @@
-"""What honest reports look like: weights, bits, duplicates, correlations."""
+"""Statistical tests of honest reports: weights, bits, duplicates, correlations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where every random word comes from.
+"""Sources of random words.
 
 Two sources and no third: the operating system, for noise that protects somebody, and *addressed*
 words, which are a pure function of (seed, timestamp, purpose, identifier). Addressed words make a

@@ -1,4 +1,4 @@
-"""Where random words come from: addresses, and the operating system (standard library only)."""
+"""Random words: addressed, or from the operating system (standard library only)."""
 
 import hashlib
 import os

@@ -1,1 +1,1 @@
-"""What was made, for people to look at: the evaluation report and pictures."""
+"""The evaluation report: one HTML file with maps and charts."""

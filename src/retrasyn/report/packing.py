@@ -1,4 +1,4 @@
-"""Figures on their way into a page: small, and never anything JSON cannot say."""
+"""Figures as compact JSON for a report page; NaN and infinity become null."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where people are and where they go: density, hotspots and the main flows."""
+"""Density, hotspots and main flows of a report."""
 
 from __future__ import annotations
 

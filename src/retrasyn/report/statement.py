@@ -1,4 +1,4 @@
-"""What was run and what it protects, read from a receipt that may say less than ours do."""
+"""The head of a report: settings and guarantee, read from a receipt that may lack fields."""
 
 from __future__ import annotations
 

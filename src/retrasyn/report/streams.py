@@ -1,4 +1,4 @@
-"""What streams do: trips, patterns, and a few synthetic ones to look at."""
+"""Trips, patterns and sample streams of a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time of a report: timestamps gathered into frames, and what the clock says."""
+"""Groups timestamps into the frames of a report, with clock labels."""
 
 from __future__ import annotations
 

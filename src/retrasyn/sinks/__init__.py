@@ -1,1 +1,1 @@
-"""Where releases go. A sink takes releases and gives nothing back to the curator."""
+"""Sinks: where releases are written."""

@@ -1,4 +1,4 @@
-"""The public grid and the numbering of what a device can report."""
+"""The public grid and the numbering of states."""
 
 from retrasyn.space.grid import Box, Grid
 from retrasyn.space.states import StateSpace

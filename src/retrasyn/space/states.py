@@ -1,4 +1,4 @@
-"""Numbers for every transition state a device can be in (Sec. III-B).
+"""Numbers the transition states that a device can be in (Sec. III-B).
 
 Moves come first, by origin and then by destination; then one enter and one quit per cell. With
 side K there are (3K-2)^2 + 2K^2 states: 328 at K = 6.

@@ -1,4 +1,4 @@
-"""What every reader of raw positions yields, and what it may be asked.
+"""`Fixes`, which every reader of raw positions yields, and the options of readers.
 
 A reader yields `Rows`, columns as the file has them; `checking.check` turns them into `Fixes`,
 columns that can be trusted.

@@ -1,4 +1,4 @@
-"""From rows as they stand in a file to fixes that can be trusted."""
+"""Checks raw rows of a file and turns them into fixes."""
 
 from __future__ import annotations
 

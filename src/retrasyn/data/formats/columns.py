@@ -1,4 +1,4 @@
-"""Which column of a table is which, by the names common libraries give them."""
+"""Finds the columns of a table by the names that common libraries use."""
 
 from __future__ import annotations
 

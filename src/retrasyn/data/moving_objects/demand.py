@@ -1,4 +1,4 @@
-"""Who goes where, and when: starts, destinations and births.
+"""Demand: starts, destinations and birth times of trips.
 
 Every draw is addressed by (seed, purpose, object number), so it depends on nothing else.
 """

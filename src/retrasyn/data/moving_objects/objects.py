@@ -1,4 +1,4 @@
-"""Objects on their way: speed classes, load on the edges, one step after the other."""
+"""Moving objects: speed classes, load on the edges, one step at a time."""
 
 from __future__ import annotations
 

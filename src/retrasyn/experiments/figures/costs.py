@@ -1,4 +1,4 @@
-"""What it costs: time and error against K, time against the users, bits (Sec. IV-B and V)."""
+"""Tables of cost: time and error against K, time against the users, bits (Sec. IV-B, V)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Utility against a setting, one line per method: Table III, and the figures of w and phi."""
+"""Line plots of utility against a setting: Table III, and the figures of w and phi."""
 
 from __future__ import annotations
 

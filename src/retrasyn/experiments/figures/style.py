@@ -1,4 +1,4 @@
-"""How plots look: colours for every eye, panels, legends, and files that are equal when redone.
+"""Style of plots: colour-blind-safe colours, panels, legends, reproducible files.
 
 The only door to matplotlib. Colours are those of Okabe and Ito, which the colour-blind can tell
 apart; markers, dashes and hatches say the same again without colour.

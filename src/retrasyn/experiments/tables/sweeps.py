@@ -1,4 +1,4 @@
-"""One setting varied, the others at their defaults, and the allocation strategies (Sec. V)."""
+"""Tables for one varied setting, and for the allocation strategies (Sec. V)."""
 
 from __future__ import annotations
 
