@@ -177,7 +177,7 @@ def record(
     folder = kept / "whole"
     with serving(folder, stored, tree=tree) as served, _fleet(served, kept, tree) as fleet:
         _first_line(fleet)  # now all are enrolled
-        fleet.send_signal(signal.SIGINT)
+        fleet.terminate()  # a script's background may ignore Ctrl-C
     if time.time() > epoch - 1:
         shutil.rmtree(kept)
         record(kept, own, tree, database, 2 * lead)

@@ -60,7 +60,7 @@ COMMANDS = {
     "synthesize csv": ("synthesize", *_MAKE, "new.csv", "--method", "retrasyn-p"),
     "synthesize geojson": ("synthesize", *_MAKE, "new.geojson"),
     "synthesize mfjson": ("synthesize", *_MAKE, "new.mfjson"),
-    "synthesize parts": ("synthesize", *_MAKE, "new", "--parts", "--shards", "3"),
+    "synthesize parts": ("synthesize", *_MAKE, "parts.parquet", "--parts", "--shards", "3"),
     "synthesize without box": ("synthesize", "real.parquet", "-o", "new.parquet"),
     "unknown method": ("synthesize", *_MAKE, "new.parquet", "--method", "retrasin-p"),
     "unknown oracle": ("synthesize", *_MAKE, "new.parquet", "--oracle", "rappor"),
