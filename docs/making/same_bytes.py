@@ -367,12 +367,14 @@ def _released(how: Callable[..., dict[str, bytes]], place: Path, tree: Path, wor
 # Both trees.
 
 
-def prepare(tree: Path, kept: Path) -> None:
+def prepare(tree: Path, kept: Path, only: str = "*") -> None:
     """Let the older tree make what both are given: checkpoints and recorded campaigns."""
-    for method in CHECKPOINTED:
+    for method in CHECKPOINTED if _wanted("checkpoint/", only) else ():
         place = kept / "checkpoints" / method
         if not place.exists():
             stop_half_way(method, place)
+    if not _wanted("campaign/", only):
+        return
     with campaigns.postgres() as database:
         for store in campaigns.STORES:
             if store == "postgresql" and database is None:
@@ -389,11 +391,16 @@ def prepare(tree: Path, kept: Path) -> None:
                 print(f"recorded a campaign: {store}, {name}", flush=True)
 
 
+def _wanted(section: str, only: str) -> bool:
+    """Tell whether a pattern may ask for something of a section."""
+    return only.startswith((section, "*"))
+
+
 def record(tree: Path, data: Path | None, kept: Path, only: str = "*") -> dict[str, str]:
     """Return the digests of all that a tree makes, by name."""
     found: dict[str, str] = {}
-    warnings.simplefilter("ignore")
-    with tempfile.TemporaryDirectory() as work:
+    with tempfile.TemporaryDirectory() as work, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         for name, make in everything(tree, data, kept, Path(work)):
             if fnmatch.fnmatchcase(name, only):
                 try:
@@ -464,10 +471,10 @@ def main() -> int:
     if given.step == "both":
         with tempfile.TemporaryDirectory() as folder:
             return both(given, given.keep or Path(folder))
-    if not Path(retrasyn.__file__).is_relative_to(given.tree):
+    if not Path(retrasyn.__file__).resolve().is_relative_to(given.tree.resolve()):
         raise SystemExit(f"retrasyn is that of {retrasyn.__file__}, not of {given.tree}")
     if given.step == "prepare":
-        prepare(given.tree, given.keep)
+        prepare(given.tree, given.keep, given.only)
     else:
         found = record(given.tree, given.data, given.keep, given.only)
         given.out.write_text(json.dumps(found, indent=1) + "\n")
@@ -485,24 +492,38 @@ def both(given: argparse.Namespace, kept: Path) -> int:
     common = (*data, "--keep", kept.resolve(), "--only", given.only)
     sides = {}
     for side, name in (("before", given.before), ("after", given.after)):
-        out, begin = (kept / f"{side}.json").resolve(), time.monotonic()
-        if side == "after" or not out.exists():
+        whole, begin = kept.resolve() / f"{side}.json", time.monotonic()
+        out = whole if given.only == "*" else whole.with_suffix(".part.json")
+        if side == "before" and whole.exists():
+            out = whole
+        else:
             with tree_of(name) as tree:
                 if side == "before":
-                    in_tree(tree, "prepare", "--keep", kept.resolve())
+                    in_tree(tree, "prepare", *common)
                 in_tree(tree, "record", *common, "--out", out)
             print(f"{side}: recorded in {time.monotonic() - begin:.0f} s", flush=True)
         found = json.loads(out.read_text())
         sides[side] = {n: v for n, v in found.items() if fnmatch.fnmatchcase(n, given.only + "*")}
-    faults = compare(sides["before"], sides["after"])
-    counts = Counter(name.partition("/")[0] for name in sides["before"].keys() | sides["after"])
+    return tell(sides["before"], sides["after"])
+
+
+def tell(before: Mapping[str, str], after: Mapping[str, str]) -> int:
+    """Say how much was compared and what differs; return the exit code."""
+    differing, alone = compare(before, after), unwell(after)
+    counts = Counter(name.partition("/")[0] for name in sorted(before.keys() | after.keys()))
     for section, n in counts.items():
-        wrong = sum(fault.startswith(f"{section}/") for fault in faults)
+        wrong = len(compare(_of(section, before), _of(section, after)))
         print(f"{section:14} {n:6,} compared, {wrong} differ")
-    print(f"{'together':14} {sum(counts.values()):6,} compared, {len(faults)} differ")
-    alone = unwell(sides["after"])
-    print("\n".join([*faults, *(f"in itself: {line}" for line in alone)]))
-    return 1 if faults or alone else 0
+    print(
+        f"{'together':14} {sum(counts.values()):6,} compared, {len(compare(before, after))} differ"
+    )
+    for fault in faults:
+        print(fault)
+    return 1 if faults else 0
+
+
+def _of(section: str, found: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in found.items() if name.startswith(f"{section}/")}
 
 
 if __name__ == "__main__":
