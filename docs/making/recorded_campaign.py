@@ -27,7 +27,7 @@ from pathlib import Path
 
 CAMPAIGNS = {
     "steered": ("method=steered",),
-    "flags, olh": ("method=steered-flags", "oracle=olh"),
+    "flags-olh": ("method=steered-flags", "oracle=olh"),
     "budget": ("method=retrasyn-b",),
 }
 """What each recorded campaign is set to, beside what all have in common."""

@@ -514,12 +514,10 @@ def tell(before: Mapping[str, str], after: Mapping[str, str]) -> int:
     for section, n in counts.items():
         wrong = len(compare(_of(section, before), _of(section, after)))
         print(f"{section:14} {n:6,} compared, {wrong} differ")
-    print(
-        f"{'together':14} {sum(counts.values()):6,} compared, {len(compare(before, after))} differ"
-    )
-    for fault in faults:
-        print(fault)
-    return 1 if faults else 0
+    print(f"{'together':14} {sum(counts.values()):6,} compared, {len(differing)} differ")
+    for line in [*differing, *(f"in itself: {line}" for line in alone)]:
+        print(line)
+    return 1 if differing or alone else 0
 
 
 def _of(section: str, found: Mapping[str, str]) -> dict[str, str]:
