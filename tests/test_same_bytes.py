@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
+
+from retrasyn.cli import app
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "docs" / "making" / "same_bytes.py"
@@ -77,3 +80,15 @@ def test_two_trees_are_run_by_processes_of_their_own(tmp_path):
 
     assert "4 compared, 0 differ" in done.stdout
     assert "left out: T-Drive" in done.stdout
+
+
+def test_every_command_with_json_is_compared():
+    def commands(command, words=()):
+        if any("--json" in parameter.opts for parameter in command.params):
+            yield words
+        for name, below in getattr(command, "commands", {}).items():
+            yield from commands(below, (*words, name))
+
+    compared = [*same_bytes.COMMANDS.values(), *(name.split() for name in same_bytes.SERVED)]
+    for words in commands(typer.main.get_command(app)):
+        assert any(tuple(run[: len(words)]) == words for run in compared), words

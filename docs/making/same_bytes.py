@@ -59,7 +59,8 @@ COMMANDS = {
     "synthesize": ("synthesize", *_MAKE, "new.parquet", "--errors", "errors.csv"),
     "synthesize csv": ("synthesize", *_MAKE, "new.csv", "--method", "retrasyn-p"),
     "synthesize geojson": ("synthesize", *_MAKE, "new.geojson"),
-    "synthesize mfjson": ("synthesize", *_MAKE, "new.mfjson"),
+    "synthesize times": ("synthesize", "timed.parquet", *_BOX, "-o", "new.csv", "--datetime"),
+    "synthesize mfjson": ("synthesize", "timed.parquet", *_BOX, "-o", "new.mfjson"),
     "synthesize parts": ("synthesize", *_MAKE, "parts.parquet", "--parts", "--shards", "3"),
     "synthesize without box": ("synthesize", "real.parquet", "-o", "new.parquet"),
     "unknown method": ("synthesize", *_MAKE, "new.parquet", "--method", "retrasin-p"),
@@ -71,6 +72,7 @@ COMMANDS = {
     "evaluate one point": ("evaluate", "one.csv", "one.csv"),
     "compare": ("compare", "real.parquet", "made.parquet", "real.parquet"),
     "convert": ("convert", "parquet", "real.parquet", "-o", "new.csv"),
+    "convert times": ("convert", "csv", "fixes.csv", "-o", "new.parquet", "--every", "10min"),
     "validate": ("validate", "real.parquet", *_BOX),
     "validate one point": ("validate", "one.csv"),
     "validate wrong": ("validate", "wrong.csv"),
@@ -92,7 +94,11 @@ COMMANDS = {
     "receipt show": ("receipt", "show", "made.parquet.receipt.json"),
     "receipt verify": ("receipt", "verify", "made.parquet.receipt.json"),
 }
-"""Every command with `--json` that needs no service; `served` has the others."""
+"""Every command with `--json` that needs no service."""
+
+SERVED = ("token", "fleet", "device status")
+"""Those that need one."""
+_WALKS = [(n, t) for n in range(9) for t in range(30)]
 
 Made = str | dict[str, str]
 Items = Iterator[tuple[str, Callable[[], Made]]]
@@ -108,19 +114,19 @@ def digest(content: bytes) -> str:
 
 
 def normalise(text: str, *places: Path) -> str:
-    """Replace what differs from run to run: folders, addresses, times, and measured noise.
+    """Replace what differs from run to run: folders, addresses, tokens, times, measured noise.
 
-    The last are what `audit` estimates from the noise of real devices, and how long a fleet took.
+    Times are what `doctor` says of the clock and of compiling, and a fleet of its slowest round;
+    measured is the bound that `audit` estimates from the noise of real devices.
     """
     for place in places:
         text = text.replace(str(place), "FOLDER")
     for pattern, word in (
         (r"http://127\.0\.0\.1:\d+", "ADDRESS"),
         (r"#enrol=[\w-]+", "#enrol=TOKEN"),
-        (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00|Z)?", "TIME"),
-        (r"\b\d+(\.\d+)? s\b", "SECONDS"),
+        (r"[\d-]+ [\d:]+ UTC; how far", "NOW; how far"),
+        (r"ready in [\d.]+ s, kept in [^\"]+", "ready in SECONDS"),
         (r'("(?:epsilon_lower_bound|slowest)": )[\d.e+-]+', r"\1MEASURED"),
-        (r"kept in \S+?(?=[\"\\])", "kept in FOLDER"),
     ):
         text = re.sub(pattern, word, text)
     return text
@@ -294,14 +300,19 @@ def _inputs(tree: Path, work: Path) -> Path:
     (folder / "wrong.csv").write_text("traj_id,t,x,y\n1,0,0.5,nan\n1,2,0.5,inf\n1,1,a,\n")
     walk = [f"{n},{t},{1 + n},{1 + t / 2}\n" for n in range(4) for t in range(3)]
     (folder / "walk.csv").write_text("".join(["traj_id,t,x,y\n", *walk]))
+    fixes = [f"{n},2024-05-01T{8 + t // 6:02}:{t % 6}5:00Z,{n},{t / 4}\n" for n, t in _WALKS]
+    (folder / "fixes.csv").write_text("".join(["user_id,time,x,y\n", *fixes]))
     columns = {"traj_id": real.traj_id, "x": real.x, "y": real.y}
     with (folder / "lines.jsonl").open("w") as lines:
         for t in range(30):
             at = {name: values[real.t == t].tolist() for name, values in columns.items()}
             lines.write(json.dumps({"t": t, **at}) + "\n")
-    words = ("synthesize", *_MAKE, "made.parquet", "--quiet")
     environment = campaigns.environment(tree)
-    subprocess.run(campaigns.command(*words), cwd=folder, env=environment, check=True)
+    for words in (
+        ("synthesize", *_MAKE, "made.parquet", "--quiet"),
+        ("convert", "csv", "fixes.csv", "-o", "timed.parquet", "--every", "10min", "--quiet"),
+    ):
+        subprocess.run(campaigns.command(*words), cwd=folder, env=environment, check=True)
     return folder
 
 
@@ -327,12 +338,13 @@ def served(tree: Path, work: Path) -> Made:
         say("device", "enrol", json.loads(links)[0], "--folder", "mine", "--yes")
         fleet = ("fleet", "walk.csv", "--server", service.url, "--folder", "fleet")
         token = ("--operator-token", "service/operator.token")
-        for name, text in (
-            ("token", links),
-            ("fleet", say(*fleet, *token, "--rounds", "3", "--json")),
-            ("device status", say("device", "status", "--folder", "mine", "--json")),
-        ):
-            made[name] = digest(normalise(text, work, tree).encode())
+        texts = (
+            links,
+            say(*fleet, *token, "--rounds", "3", "--json"),
+            say("device", "status", "--folder", "mine", "--json"),
+        )
+    for name, text in zip(SERVED, texts, strict=True):
+        made[name] = digest(normalise(text, work, tree).encode())
     return made
 
 
