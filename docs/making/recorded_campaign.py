@@ -171,7 +171,6 @@ def record(
     kept.mkdir(parents=True)
     epoch = int(time.time()) + lead
     settings = [*_COMMON, *own, f"epoch={epoch}"]
-    (kept / "campaign.json").write_text(json.dumps({"epoch": epoch, "settings": settings}))
     address = None if database is None else database.database()
     stored = settings if address is None else [*settings, f"store={address}"]
     folder = kept / "whole"
@@ -195,6 +194,8 @@ def record(
         until(lambda: _release(folder, last).exists(), f"release {last}")
     if database is not None:
         (kept / "whole.sql").write_bytes(database.run("pg_dump", "-d", address))
+    known = {"epoch": epoch, "settings": settings, "ended": time.time()}
+    (kept / "campaign.json").write_text(json.dumps(known))
 
 
 def _fleet(served: Served, kept: Path, tree: Path) -> subprocess.Popen[str]:
@@ -253,7 +254,7 @@ def make_again(kept: Path, work: Path, tree: Path, database: Postgres | None) ->
     if database is not None:
         dump = (kept / "whole.sql").read_bytes()
         campaign["settings"].append(f"store={database.database(dump)}")
-    _set(clock, campaign["epoch"] + last + 1.3)
+    _set(clock, campaign["ended"])  # a clock that was set back is refused
     with serving(folder, campaign["settings"], tree=tree, clock=clock):
         until(lambda: _release(folder, last).exists(), "the last release")
     return released(folder, last)
