@@ -162,7 +162,7 @@ def _serve(tree: Path, folder: Path, *, devices: int) -> set[str]:
     """Run a service for some rounds, with a device that stands still or none; what ran in it."""
     folder.mkdir()
     run = [sys.executable, "-m", "retrasyn"]
-    settings = [word for text in ("period=1", "window=2") for word in ("--set", text)]
+    settings = [word for text in ("period=2", "window=2") for word in ("--set", text)]
     server = subprocess.Popen(  # noqa: S603
         [*run, "serve", "--port", "0", "--folder", str(folder / "service"), *settings],
         env=_environment(tree, folder),
@@ -185,7 +185,7 @@ def _serve(tree: Path, folder: Path, *, devices: int) -> set[str]:
             if "accepted" not in said:
                 raise SystemExit(f"the device was to report: {said}")
         else:
-            time.sleep(9)
+            time.sleep(18)
     finally:
         server.send_signal(signal.SIGINT)
         server.communicate(timeout=60)
