@@ -22,7 +22,7 @@ import numpy as np
 from retrasyn import Box, Curator, Grid, Roster, RunSettings
 from retrasyn.engines.base import LocalEngine
 from retrasyn.messages import Aggregate, Grant
-from retrasyn.oracles.choice import n_answers, oracle_for
+from retrasyn.oracles.registry import n_answers, oracle_for
 from workloads import Line
 
 SIDE, STEPS, WARM_UP = 18, 20, 3

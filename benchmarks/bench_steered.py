@@ -8,7 +8,7 @@ import numpy as np
 
 from retrasyn import Box, Curator, Grid, Roster, RunSettings
 from retrasyn.messages import Aggregate, Grant
-from retrasyn.oracles.choice import n_answers, oracle_for
+from retrasyn.oracles.registry import n_answers, oracle_for
 from workloads import Line, best
 
 N_UNIFORMS = 500_000

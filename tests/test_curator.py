@@ -7,7 +7,7 @@ from retrasyn import METHODS, Box, Curator, Grid, Roster
 from retrasyn.errors import SettingError
 from retrasyn.mechanisms.base import drive
 from retrasyn.messages import Aggregate, Flags
-from retrasyn.oracles.choice import n_answers, oracle_for
+from retrasyn.oracles.registry import n_answers, oracle_for
 from retrasyn.run_settings import RunSettings, micro_nats
 
 GRID = Grid(Box(0, 0, 1, 1), 3)

@@ -25,11 +25,10 @@ from retrasyn.errors import RetraSynError, SettingError, WireError
 from retrasyn.mechanisms.one_ask import OneAsk
 from retrasyn.messages import Aggregate, Ask, Question, Report
 from retrasyn.metrics.suite import METRICS, Metric
-from retrasyn.mobility.updating import select_significant
+from retrasyn.mobility.model import select_significant
 from retrasyn.oracles import kernels
 from retrasyn.oracles.base import Oracle
-from retrasyn.oracles.choice import choose_oracle
-from retrasyn.oracles.registry import ORACLES, OracleRow, row_for
+from retrasyn.oracles.registry import ORACLES, OracleRow, choose_oracle, row_for
 from retrasyn.oracles.single import n_whole_bytes
 from retrasyn.oracles.threshold import WORD, noise_threshold
 from retrasyn.randomness.kernels import words_at
@@ -38,12 +37,7 @@ from retrasyn.receipts.files import open_receipt
 from retrasyn.receipts.verify import verify as verify_receipt
 from retrasyn.service.service import Service
 from retrasyn.simulation.city import CITY_BOX
-from retrasyn.wire import (
-    decode_manifest,
-    decode_report,
-    encode_manifest,
-    encode_report,
-)
+from retrasyn.wire import decode_manifest, decode_report, encode_manifest, encode_report
 from retrasyn.wire.frames import body_bytes, device_of, is_heartbeat
 from support.campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of, verify
 from support.command_line import run

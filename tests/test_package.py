@@ -80,7 +80,7 @@ def test_only_kernels_import_numba():
         )
     }
     strangers = {name for name in importers if not name.endswith("kernels.py")}
-    assert strangers == {"synthesis/threads.py"}  # asks how many threads there may be
+    assert not strangers
 
 
 @pytest.mark.system

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.system
 SHRINK = """
 import hashlib
 import numpy as np
-from retrasyn.mobility.shrinkage import kernels
+from retrasyn.mobility.estimator import kernels
 from retrasyn.space import Box, Grid
 
 table = Grid(Box(0, 0, 1, 1), 6).neighbour_table

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import retrasyn
 from retrasyn.metrics.density import density_errors
 from retrasyn.metrics.pair import Pair
-from retrasyn.mobility.bank import STAY
+from retrasyn.mobility.estimator import STAY
 from retrasyn.oracles.oue import OUE
 from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.stream import Live

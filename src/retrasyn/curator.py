@@ -15,18 +15,9 @@ from retrasyn.arrays import with_prefix, without_prefix
 from retrasyn.engines.base import Engine
 from retrasyn.errors import SettingError
 from retrasyn.mechanisms.base import Dialogue, MechanismMemory, Outcome, View, drive
-from retrasyn.messages import (
-    MICRO,
-    Aggregate,
-    Ask,
-    Estimate,
-    Flags,
-    Grant,
-    Release,
-    Roster,
-)
+from retrasyn.messages import MICRO, Aggregate, Ask, Estimate, Flags, Grant, Release, Roster
 from retrasyn.mobility.model import MobilityModel, masses, standard_errors
-from retrasyn.oracles.choice import n_answers, oracle_for
+from retrasyn.oracles.registry import n_answers, oracle_for
 from retrasyn.privacy.ledger import Ledger
 from retrasyn.run_settings import RunSettings
 from retrasyn.synthesis.lifecycle import LifecycleMemory, SynthesisContext
@@ -182,6 +173,7 @@ class Curator:
             t=t,
             first_t=t if state.first_t is None else state.first_t,
             window=self.window,
+            gap=self.gap,
             reading=self.reading,
             memory=state.memory,
             size=0 if self.method.presence == "hidden" else size,

@@ -10,12 +10,10 @@ from retrasyn.errors import SettingError
 from retrasyn.interpretation import Interpretation
 from retrasyn.mechanisms.base import Mechanism
 from retrasyn.mechanisms.filtered import Filtered
-from retrasyn.mechanisms.one_ask import OneAsk
-from retrasyn.mechanisms.portions import Adaptive, Everything, Sample, Uniform
-from retrasyn.mechanisms.probe_publish import ProbeThenPublish
-from retrasyn.mechanisms.schedules import Absorption, Distribution
+from retrasyn.mechanisms.one_ask import Adaptive, Everything, OneAsk, Sample, Uniform
+from retrasyn.mechanisms.probe_publish import Absorption, Distribution, ProbeThenPublish
 from retrasyn.messages import Presence, Topic
-from retrasyn.mobility.updating import replace_all, select_significant
+from retrasyn.mobility.model import replace_all, select_significant
 from retrasyn.oracles.registry import PAPER_ORACLE
 from retrasyn.privacy.division import BudgetDivision, Division, NoPrivacy, UserDivision
 from retrasyn.privacy.selection import OwnSlot, PhaseSlots, age_thresholds

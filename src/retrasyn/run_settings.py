@@ -21,8 +21,7 @@ from retrasyn.methods import (
     configure,
     find_method,
 )
-from retrasyn.oracles.choice import choose_oracle
-from retrasyn.oracles.registry import OracleWish
+from retrasyn.oracles.registry import OracleWish, choose_oracle
 from retrasyn.space import Box, Grid, StateSpace
 
 MAX_EPSILON = 40.0

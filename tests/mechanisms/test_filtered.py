@@ -13,7 +13,7 @@ from retrasyn.interpretation import SAFE
 from retrasyn.mechanisms.base import ReleasedMemory, View, drive
 from retrasyn.messages import Aggregate, Estimate, Flags
 from retrasyn.methods import METHODS
-from retrasyn.mobility import shrinkage
+from retrasyn.mobility import estimator
 from retrasyn.oracles import OUE
 from retrasyn.oracles.binary import BinaryResponse
 from retrasyn.space import Box, Grid, StateSpace
@@ -102,13 +102,13 @@ class Plain:
         if whole is not None:
             tables = [(naive.balance(table, whole, self.side), v) for table, v in tables]
             leaving_error = n_cells * (n_moves - n_cells) / n_moves
-        kept = shrinkage._KEPT
+        kept = estimator._KEPT
         begin = [[kept * p + (1 - kept) / 40 for p in prior] for prior in self.priors]
         moves = naive.empirical_bayes_movement(
             *tables,
             self.side,
             priors=begin,
-            rounds=shrinkage._WARM_ROUNDS,
+            rounds=estimator._WARM_ROUNDS,
             leaving_error=leaving_error,
         )
         self.priors = moves.priors
@@ -201,6 +201,7 @@ def test_what_is_released_equals_the_plain_loop(presence, ages, side, sizes, see
             t=t,
             first_t=0,
             window=WINDOW,
+            gap=WINDOW + 1,
             reading=SAFE,
             memory=memory,
             size=size,
@@ -235,7 +236,16 @@ def test_the_furthest_lookback_is_that_of_the_questions_asked(name, furthest):
     mechanism, memory = row.mechanism, row.mechanism.open_memory(states, WINDOW + 1, row.topics)
     asked = []
     flags = Flags(n_entering=0, ages_of_quitters=np.empty(0, np.int64))
-    view = View(t=0, first_t=0, window=WINDOW, reading=SAFE, memory=memory, size=3, flags=flags)
+    view = View(
+        t=0,
+        first_t=0,
+        window=WINDOW,
+        gap=WINDOW + 1,
+        reading=SAFE,
+        memory=memory,
+        size=3,
+        flags=flags,
+    )
     outcome = drive(mechanism.dialogue(view), lambda ask: asked.append(ask.question))
     assert max(question.lookback for question in asked) == furthest
     assert outcome.released is None
@@ -243,6 +253,8 @@ def test_the_furthest_lookback_is_that_of_the_questions_asked(name, furthest):
 
 
 def test_a_mechanism_refuses_the_memory_of_another():
-    view = View(t=0, first_t=0, window=WINDOW, reading=SAFE, memory=ReleasedMemory())
+    view = View(
+        t=0, first_t=0, window=WINDOW, gap=WINDOW + 1, reading=SAFE, memory=ReleasedMemory()
+    )
     with pytest.raises(AssertionError, match="opened a"):
         next(METHODS["steered"].mechanism.dialogue(view))

@@ -12,10 +12,9 @@ import naive
 from retrasyn.errors import SettingError
 from retrasyn.interpretation import SAFE
 from retrasyn.mechanisms.base import ReleasedMemory, View, drive
-from retrasyn.mechanisms.one_ask import OneAsk
-from retrasyn.mechanisms.portions import Adaptive, Everything, Sample, Uniform
+from retrasyn.mechanisms.one_ask import Adaptive, Everything, OneAsk, Sample, Uniform
 from retrasyn.messages import Estimate
-from retrasyn.mobility.updating import select_significant
+from retrasyn.mobility.model import select_significant
 
 N_STATES = 4
 vectors = hnp.arrays(np.float64, N_STATES, elements=st.floats(0, 1))
@@ -29,7 +28,8 @@ def view_of(history, ratios, *, reading=SAFE, window=20, t=9):
         significant=deque(ratios, maxlen=32),
         n_collections=len(history),
     )
-    return View(t=t, first_t=0, window=window, reading=reading, memory=memory)
+    gap = reading.gap(window)
+    return View(t=t, first_t=0, window=window, gap=gap, reading=reading, memory=memory)
 
 
 @given(histories, st.integers(1, 6), st.booleans(), st.booleans(), st.data())
@@ -110,7 +110,7 @@ def test_an_empty_night_does_not_freeze_the_portion():
         return Estimate(frequencies=random.random(N_STATES), variance=1e-4, n=n)
 
     for t, n in enumerate([9] * 6 + [0] * 30 + [9] * 3):
-        view = View(t=t, first_t=0, window=20, reading=SAFE, memory=memory)
+        view = View(t=t, first_t=0, window=20, gap=21, reading=SAFE, memory=memory)
         memory = drive(mechanism.dialogue(view), lambda ask, n=n: collect(ask, n)).memory
     assert len(shares) == 39
     assert min(shares) > 0

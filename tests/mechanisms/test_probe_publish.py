@@ -15,12 +15,14 @@ from retrasyn.data.trajectories import Trajectories
 from retrasyn.interpretation import SAFE
 from retrasyn.mechanisms.base import View, drive
 from retrasyn.mechanisms.probe_publish import (
+    Absorption,
+    Distribution,
     ProbeThenPublish,
+    Publication,
     PublicationMemory,
     dissimilarity,
     publication_error,
 )
-from retrasyn.mechanisms.schedules import Absorption, Distribution, Publication
 from retrasyn.messages import MICRO, Aggregate, Estimate, Roster
 from retrasyn.oracles import OUE
 from retrasyn.privacy.selection import n_users_of
@@ -66,6 +68,7 @@ class Settings:
             t=t,
             first_t=self.first_t,
             window=self.window,
+            gap=self.gap,
             reading=self.reading,
             memory=memory,
             n_enrolled=n_users,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from retrasyn.mechanisms.schedules import Absorption, Distribution, Publication
+from retrasyn.mechanisms.probe_publish import Absorption, Distribution, Publication
 
 decisions = st.lists(st.booleans(), min_size=1, max_size=80)
 first_times = st.integers(-30, 30)

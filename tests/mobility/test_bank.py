@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import naive
 from retrasyn.messages import Estimate
-from retrasyn.mobility.bank import ENTER, MOVE, N_GROUPS, QUIT, STAY, FilterBank, groups_of
+from retrasyn.mobility.estimator import ENTER, MOVE, N_GROUPS, QUIT, STAY, FilterBank, groups_of
 from retrasyn.oracles import OUE
 from retrasyn.space import Box, Grid, StateSpace
 

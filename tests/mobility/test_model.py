@@ -9,8 +9,14 @@ from hypothesis.extra import numpy as hnp
 import naive
 from retrasyn.interpretation import SAFE
 from retrasyn.messages import Estimate
-from retrasyn.mobility.model import MobilityModel, masses, standard_errors
-from retrasyn.mobility.updating import normalised, replace_all, select_significant
+from retrasyn.mobility.model import (
+    MobilityModel,
+    masses,
+    normalised,
+    replace_all,
+    select_significant,
+    standard_errors,
+)
 from retrasyn.space import Box, Grid, StateSpace
 
 SIDE = 3

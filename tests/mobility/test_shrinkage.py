@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import naive
 from retrasyn.mechanisms.filtered import _balanced
-from retrasyn.mobility import kernels, shrinkage
-from retrasyn.mobility.shrinkage import ShrinkageMemory
+from retrasyn.mobility import estimator, kernels
+from retrasyn.mobility.estimator import ShrinkageMemory
 from retrasyn.space import Box, Grid, StateSpace
 
 N_EXAMPLES = 25  # EM in plain loops is slow
@@ -121,14 +121,14 @@ def test_nothing_known_gives_a_uniform_density_and_positive_moves(side, variance
 def test_a_memory_goes_on_from_the_priors_before(side, noise, seed):
     memory, grid = ShrinkageMemory(), grid_of(side)
     priors = uniform_priors(5).tolist()
-    kept = shrinkage._KEPT
+    kept = estimator._KEPT
     for t in range(3):
         fast, slow = readings(side, noise, seed), readings(side, noise, seed + t)
         moves = memory.shrink_moves((fast, noise), (slow, noise), grid)
         begin = [[kept * p + (1 - kept) / 40 for p in prior] for prior in priors]
         expected = naive.empirical_bayes_movement(
             (fast.tolist(), noise), (slow.tolist(), noise), side,
-            priors=begin, rounds=shrinkage._WARM_ROUNDS,
+            priors=begin, rounds=estimator._WARM_ROUNDS,
         )  # fmt: skip
         close(moves.kernel, expected.kernel)
         close(moves.mass, expected.mass)

@@ -9,7 +9,7 @@ import naive
 from retrasyn.messages import Aggregate, Grant, Question
 from retrasyn.oracles import OUE
 from retrasyn.oracles.binary import BinaryResponse
-from retrasyn.oracles.choice import n_answers, oracle_for
+from retrasyn.oracles.registry import n_answers, oracle_for
 from retrasyn.oracles.single import report_binary
 from retrasyn.oracles.threshold import WORD
 from retrasyn.randomness.kernels import words_at

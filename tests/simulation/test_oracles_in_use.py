@@ -6,7 +6,7 @@ import pytest
 from retrasyn import Box, Curator, Grid, synthesize
 from retrasyn.errors import SettingError
 from retrasyn.messages import Ask, Roster
-from retrasyn.oracles.choice import choose_oracle, named_oracle, oracle_for
+from retrasyn.oracles.registry import choose_oracle, find_oracle, oracle_for
 from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.city import CITY_BOX, demo_city
 from retrasyn.simulation.report_sources import Counts, Reports
@@ -45,7 +45,7 @@ def test_a_run_without_noise_has_no_oracle(city):
 @pytest.mark.parametrize("epsilon", [100_000, MILLION, 4 * MILLION])
 @pytest.mark.parametrize("n_answers", [1, 4, 12, 40, 328, 40_000])
 def test_the_choice_has_the_least_variance_or_the_smallest_report(wish, epsilon, n_answers):
-    oracles = {name: named_oracle(name, epsilon, n_answers) for name in ("oue", "grr", "olh")}
+    oracles = {name: find_oracle(name).at(epsilon, n_answers) for name in ("oue", "grr", "olh")}
     chosen = oracles[choose_oracle(wish, epsilon, n_answers)]
     least = min(oracle.variance(1) for oracle in oracles.values())
     if wish == "auto":
@@ -78,7 +78,7 @@ def test_a_grant_says_how_to_answer_and_yes_or_no_stays_one_bit():
     roster = Roster(keys=keys, addresses=keys.astype(np.uint64), slots=keys)
     grant = curator.grant(Ask(share=1.0), t=0, roster=roster)
     assert (grant.oracle, grant.n_answers) == ("grr", 132)
-    assert oracle_for(grant) == named_oracle("grr", MILLION, 132)
+    assert oracle_for(grant) == find_oracle("grr").at(MILLION, 132)
     states = np.zeros(grant.reporters.size, np.int32)
     for door in (Counts(1), Reports(1)):
         aggregate = door.collect(
@@ -100,4 +100,4 @@ def test_an_unknown_oracle_is_refused():
     with pytest.raises(SettingError, match="not one of oue, grr, olh, auto, small"):
         RunSettings.of(grid=Grid(Box(0, 0, 1, 1), 2), oracle="rappor")
     with pytest.raises(SettingError, match="not one of oue, grr, olh"):
-        named_oracle("auto", MILLION, 4)
+        find_oracle("auto").at(MILLION, 4)

@@ -7,7 +7,7 @@ import pytest
 
 from retrasyn import METHODS, Box, Curator, Grid, Roster
 from retrasyn.messages import MICRO, Aggregate, Flags
-from retrasyn.oracles.choice import n_answers, oracle_for
+from retrasyn.oracles.registry import n_answers, oracle_for
 from retrasyn.privacy.division import UserDivision
 from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.accounting import receipt_of

@@ -12,7 +12,7 @@ from retrasyn.curator import Curator
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.mechanisms.base import drive
 from retrasyn.messages import Flags, Grant
-from retrasyn.oracles.choice import n_answers
+from retrasyn.oracles.registry import n_answers
 from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.city import CITY_BOX, demo_city
 from retrasyn.simulation.population import Recording, Step

@@ -11,7 +11,7 @@ from retrasyn.interpretation import SAFE
 from retrasyn.mobility.model import MobilityModel
 from retrasyn.space import Box, Grid, StateSpace
 from retrasyn.synthesis.lifecycle import EnterQuit, LifecycleMemory
-from retrasyn.synthesis.streams import Streams
+from retrasyn.synthesis.shard import Streams
 from retrasyn.synthesis.synthesizer import Synthesizer
 from support.contexts import context_of
 from support.shards import dealt

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from retrasyn.synthesis import kernels
-from retrasyn.synthesis.threads import MIN_SLICE, over_slices, slices
+from retrasyn.synthesis.shard import MIN_SLICE, over_slices, slices
 
 weights = st.one_of(st.just(0.0), st.floats(1e-9, 1.0))
 

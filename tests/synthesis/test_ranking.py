@@ -12,7 +12,7 @@ from retrasyn.space import Box, Grid
 from retrasyn.synthesis import ranking
 from retrasyn.synthesis.kernels import ENDED
 from retrasyn.synthesis.ranking import choose_smallest, end_smallest
-from retrasyn.synthesis.streams import Streams
+from retrasyn.synthesis.shard import Streams
 from retrasyn.synthesis.synthesizer import Shard
 from support.shards import dealt
 

@@ -15,17 +15,10 @@ from retrasyn.randomness.words import address
 from retrasyn.space import Box, Grid
 from retrasyn.synthesis import kernels, steered_steps
 from retrasyn.synthesis import kernels as shared
-from retrasyn.synthesis.lifecycle import (
-    LifecycleMemory,
-    QuitAsSeen,
-    QuitByAge,
-    QuitByLength,
-)
-from retrasyn.synthesis.shard import StepInputs
+from retrasyn.synthesis.lifecycle import LifecycleMemory, QuitAsSeen, QuitByAge, QuitByLength
+from retrasyn.synthesis.shard import MIN_SLICE, StepInputs, Streams
 from retrasyn.synthesis.steered_steps import _FLOOR, AGE_EDGES, angles
-from retrasyn.synthesis.streams import Streams
 from retrasyn.synthesis.synthesizer import Synthesizer
-from retrasyn.synthesis.threads import MIN_SLICE
 from support.contexts import context_of
 from support.shards import dealt
 

@@ -12,9 +12,8 @@ from retrasyn.randomness.words import address
 from retrasyn.space import Box, Grid, StateSpace
 from retrasyn.synthesis import kernels
 from retrasyn.synthesis.lifecycle import EnterQuit, Immortal, LifecycleMemory
-from retrasyn.synthesis.streams import Streams
+from retrasyn.synthesis.shard import MIN_SLICE, Streams
 from retrasyn.synthesis.synthesizer import Shard, Synthesizer
-from retrasyn.synthesis.threads import MIN_SLICE
 from support.contexts import context_of
 from support.shards import dealt
 

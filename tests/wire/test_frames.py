@@ -181,11 +181,11 @@ def test_a_code_that_names_no_question_of_the_manifest_is_refused(code):
 
 
 def test_the_number_of_answers_is_that_of_the_simulated_devices():
-    from retrasyn.oracles import choice
+    from retrasyn.oracles import registry
     from retrasyn.space import Box, Grid, StateSpace
 
     states = StateSpace(Grid(Box(0, 0, 1, 1), 4))
     for about in ("transition", "move", "enter", "quit", "present"):
         question = Question(about=about)
         ours = n_answers(question, manifest_of(side=4))
-        assert ours == choice.n_answers(question, states)
+        assert ours == registry.n_answers(question, states)

@@ -6,10 +6,8 @@ reported), and returns an `Outcome`. It does no I/O, so every driver runs the sa
 
 from retrasyn.mechanisms.base import View
 from retrasyn.mechanisms.filtered import Filtered
-from retrasyn.mechanisms.one_ask import OneAsk
-from retrasyn.mechanisms.portions import Adaptive, Everything, Sample, Uniform
-from retrasyn.mechanisms.probe_publish import ProbeThenPublish
-from retrasyn.mechanisms.schedules import Absorption, Distribution
+from retrasyn.mechanisms.one_ask import Adaptive, Everything, OneAsk, Sample, Uniform
+from retrasyn.mechanisms.probe_publish import Absorption, Distribution, ProbeThenPublish
 
 __all__ = [
     "Absorption",

@@ -106,6 +106,7 @@ class View:
     t: int
     first_t: int
     window: int
+    gap: int  # timestamps between two full-budget reports of one key
     reading: Interpretation
     memory: MechanismMemory  # made by the mechanism itself
     size: int = 0  # of the active users; not looked at where presence is hidden
@@ -124,11 +125,6 @@ class View:
     def past(self) -> ReleasedMemory:
         """The latest releases."""
         return self.memory_as(ReleasedMemory)
-
-    @property
-    def gap(self) -> int:
-        """Timestamps between two full-budget reports of one key."""
-        return self.reading.gap(self.window)
 
     @property
     def warming_up(self) -> bool:

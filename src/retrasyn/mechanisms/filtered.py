@@ -16,9 +16,16 @@ import numpy as np
 from retrasyn.arrays import with_prefix, without_prefix
 from retrasyn.mechanisms.base import Outcome
 from retrasyn.messages import Ask, Estimate, Question
-from retrasyn.mobility.bank import ENTER, MOVE, QUIT, STAY, FilterBank, groups_of
-from retrasyn.mobility.durations import AgeMemory
-from retrasyn.mobility.shrinkage import ShrinkageMemory
+from retrasyn.mobility.estimator import (
+    ENTER,
+    MOVE,
+    QUIT,
+    STAY,
+    AgeMemory,
+    FilterBank,
+    ShrinkageMemory,
+    groups_of,
+)
 from retrasyn.privacy.selection import age_thresholds
 
 if TYPE_CHECKING:

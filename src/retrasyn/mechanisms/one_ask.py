@@ -1,14 +1,107 @@
-"""One question per timestamp: ask for a portion, update the release (Alg. 1, lines 10 to 16)."""
+"""One question per timestamp (Alg. 1, lines 10 to 16), about a portion of what is left (Eq. 9, 10).
 
+Portions first, then the mechanism that asks for one and updates the release.
+"""
+
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol, TypeVar
 
-from retrasyn.mechanisms.base import Dialogue, ReleasedMemory, View
-from retrasyn.mechanisms.portions import Portion
-from retrasyn.messages import Topic
-from retrasyn.mobility.updating import Update, normalised
+import numpy as np
+
+from retrasyn.errors import SettingError
+from retrasyn.mechanisms.base import MEMORY, Dialogue, ReleasedMemory, View
+from retrasyn.messages import Ask, Topic
+from retrasyn.mobility.model import Update, normalised
 from retrasyn.space import StateSpace
+
+_T = TypeVar("_T")
+
+
+class Portion(Protocol):
+    """Decides what to ask for."""
+
+    def ask(self, view: View) -> Ask | None:
+        """Return the ask of this timestamp, or None for none."""
+        ...  # pragma: no cover - a protocol has no body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adaptive:
+    """Portion of what remains that follows the stream's pace (Eq. 9, 10)."""
+
+    gain: float = 8.0  # alpha
+    lookback: int = 5  # kappa
+    max_portion: float = 0.6  # p_max
+
+    def __post_init__(self) -> None:
+        if not (self.gain > 0 and math.isfinite(self.gain)):
+            raise SettingError(f"alpha={self.gain} must be a positive number")
+        if not 1 <= self.lookback < MEMORY:
+            raise SettingError(f"kappa={self.lookback} is outside 1..{MEMORY - 1}")
+        if not 0 < self.max_portion <= 1:
+            raise SettingError(f"p_max={self.max_portion} is outside 0..1, zero excluded")
+
+    def ask(self, view: View) -> Ask | None:
+        """Ask for 1/w while warming up, then for p_t.
+
+        A portion too small to draw anybody would be final: nothing is asked, so nothing changes,
+        so the deviation stays small. After a whole window of silence 1/w is asked for again.
+        """
+        starting = view.warming_up or view.silent
+        share = 1.0 / view.window if starting else self.portion(view)
+        return Ask(share=share) if share > 0 else None
+
+    def portion(self, view: View) -> float:
+        """Return p_t (Eq. 10)."""
+        changing = sum(self._recent(list(view.past.significant), view)) / self._terms(view)
+        calm = max(1.0 - changing, view.reading.ratio_floor)
+        pace = math.log1p(max(self.deviation(view), 0.0))
+        return min(self.gain / view.window * calm * pace, self.max_portion)
+
+    def deviation(self, view: View) -> float:
+        """Return how far the last release stands from the recent mean (Eq. 9)."""
+        recent = np.stack(self._recent(list(view.past.history), view))  # [terms, n_states]
+        difference = recent[-1] - recent.sum(axis=0) / self._terms(view)
+        if view.reading.deviation == "signed":
+            return float(difference.sum())
+        return float(np.abs(difference).sum())
+
+    def _recent(self, past: list[_T], view: View) -> list[_T]:
+        extra = view.reading.deviation_terms == "kappa-plus-one"
+        return past[-(self.lookback + extra) :]
+
+    def _terms(self, view: View) -> int:
+        return min(self.lookback, len(view.past.history))
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """The same for every timestamp: epsilon / gap, or one in `gap` of the available users."""
+
+    def ask(self, view: View) -> Ask | None:
+        """Ask for one part in `gap`."""
+        return Ask(share=1.0 / view.gap, of="whole")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Everything at every `gap`-th timestamp, nothing between."""
+
+    def ask(self, view: View) -> Ask | None:
+        """Ask for all or nothing."""
+        return Ask(share=1.0) if (view.t - view.first_t) % view.gap == 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """All that is offered: whoever is asked decides alone when to report."""
+
+    def ask(self, view: View) -> Ask | None:
+        """Ask for all."""
+        del view
+        return Ask(share=1.0)
 
 
 @dataclass(frozen=True, slots=True)

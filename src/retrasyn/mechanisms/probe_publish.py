@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from retrasyn.mechanisms.base import ReleasedMemory
-from retrasyn.mechanisms.schedules import HALF, Publication, Schedule
 from retrasyn.messages import Ask, Estimate
-from retrasyn.mobility.updating import normalised
+from retrasyn.mobility.model import normalised
 from retrasyn.oracles.oue import OUE
 from retrasyn.privacy.selection import n_users_of
 
@@ -29,6 +29,64 @@ if TYPE_CHECKING:
     from retrasyn.mechanisms.base import Dialogue, View
     from retrasyn.messages import Topic
     from retrasyn.space import StateSpace
+
+
+HALF = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A share that was published at t."""
+
+    t: int
+    share: float
+
+
+class Schedule(Protocol):
+    """Decides how much a publication may use."""
+
+    def share(self, t: int, first_t: int, gap: int, past: Sequence[Publication]) -> float:
+        """Return the share for timestamp t, 0 for none; `past` reaches back over a window."""
+        ...  # pragma: no cover - a protocol has no body
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Half of what publications of the window have left: exponentially less (LBD, LPD).
+
+    >>> schedule = Distribution()
+    >>> schedule.share(0, 0, 20, []), schedule.share(1, 0, 20, [Publication(0, 0.25)])
+    (0.25, 0.125)
+    """
+
+    def share(self, t: int, first_t: int, gap: int, past: Sequence[Publication]) -> float:
+        """Halve what remains of the publishing half."""
+        del first_t
+        spent = sum(one.share for one in past if one.t > t - gap)
+        return max(HALF - spent, 0.0) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Absorption:
+    """An even part, together with the parts that were skipped before (LBA, LPA).
+
+    A publication that absorbed k parts beside its own silences the k timestamps after it.
+
+    >>> Absorption().share(2, 0, 5, [])
+    0.30000000000000004
+    >>> Absorption().share(3, 0, 5, [Publication(2, 0.3)])
+    0.0
+    """
+
+    def share(self, t: int, first_t: int, gap: int, past: Sequence[Publication]) -> float:
+        """Take the parts of the timestamps since the last publication that were not given away."""
+        part = HALF / gap
+        free_since = first_t
+        if past:
+            last = past[-1]
+            free_since = last.t + max(round(last.share / part), 1)
+        n_parts = min(t - free_since + 1, gap)
+        return n_parts * part if n_parts > 0 else 0.0
 
 
 @dataclass(slots=True)

@@ -5,13 +5,14 @@ the audit knows of them, are named here and imported where they are asked for. A
 more row of `ORACLES`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from retrasyn.errors import SettingError
-from retrasyn.messages import Question
 from retrasyn.oracles.single import (
     SEED_BYTES,
     n_whole_bytes,
@@ -21,10 +22,15 @@ from retrasyn.oracles.single import (
     report_unary,
 )
 from retrasyn.oracles.threshold import hash_range
-from retrasyn.randomness.words import Words
 
 if TYPE_CHECKING:
+    from retrasyn.messages import Grant, Question
     from retrasyn.oracles.base import Oracle
+    from retrasyn.randomness.words import Words
+    from retrasyn.space import StateSpace
+
+SMALL_FACTOR = 2.0
+"""How much more variance than the least a small report may have."""
 
 
 class ReportMaker(Protocol):
@@ -62,7 +68,7 @@ class OracleRow:
         """Tell whether an honest device could send these bits; their size is right already."""
         return int.from_bytes(bits[self.n_free :], "little") <= self.largest(epsilon, n_answers)
 
-    def at(self, epsilon: int, n_answers: int) -> "Oracle":
+    def at(self, epsilon: int, n_answers: int) -> Oracle:
         """Return the oracle at one budget, for many reports at once; this needs numpy."""
         oracle: Oracle = load(self.implementation).of(epsilon, n_answers)
         return oracle
@@ -110,7 +116,6 @@ PAPER_ORACLE = "oue"
 """The paper's oracle, taken unless another is named."""
 CHOICES = ("auto", "small")
 """Ways to have an oracle chosen: by the least variance, or by the smallest report."""
-
 if TYPE_CHECKING:
     OracleName = str
     OracleWish = str
@@ -124,6 +129,8 @@ def find_oracle(name: str) -> OracleRow:
 
     >>> find_oracle("olh").n_bytes(1_000_000, 328)
     5
+    >>> find_oracle("grr").at(1_000_000, 4)
+    GRR(epsilon=1000000, n_answers=4)
     """
     if name not in ORACLES:
         raise SettingError(f"oracle {name!r} is not one of {', '.join(ORACLES)}")
@@ -140,6 +147,7 @@ def check_wish(wish: str) -> str:
 def row_for(question: Question, oracle: str) -> OracleRow:
     """Return what hides the answers to a question where an oracle is named for all others.
 
+    >>> from retrasyn.messages import Question
     >>> row_for(Question(about="present"), "oue").name
     'binary'
     """
@@ -150,3 +158,41 @@ def load(path: str) -> Any:
     """Import what a row names as "module:class"."""
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)
+
+
+def choose_oracle(wish: str, epsilon: int, n_answers: int) -> str:
+    """Return the oracle wished for: itself, the least variance, or the smallest report.
+
+    The smallest report is looked for among oracles with at most twice the least variance.
+
+    >>> choose_oracle("auto", 1_000_000, 328), choose_oracle("small", 1_000_000, 328)
+    ('oue', 'olh')
+    >>> choose_oracle("auto", 1_000_000, 4), choose_oracle("small", 1_000_000, 4)
+    ('grr', 'grr')
+    """
+    if check_wish(wish) not in CHOICES:
+        return wish
+    oracles = {name: row.at(epsilon, n_answers) for name, row in ORACLES.items()}
+    variances = {name: oracle.variance(1) for name, oracle in oracles.items()}
+    if wish == "auto":
+        return min(variances, key=variances.__getitem__)
+    least = min(variances.values())
+    good = [name for name, variance in variances.items() if variance <= SMALL_FACTOR * least]
+    return min(good, key=lambda name: (oracles[name].report_bytes(n_answers), variances[name]))
+
+
+def oracle_for(grant: Grant) -> Oracle:
+    """Return the binary response for yes and no, the granted oracle for everything else."""
+    return row_for(grant.question, grant.oracle).at(grant.epsilon, grant.n_answers)
+
+
+def n_answers(question: Question, states: StateSpace) -> int:
+    """Return how many answers a question has; yes and no are one bit."""
+    match question.about:
+        case "older" | "present":
+            return 1
+        case "move":
+            return states.n_moves
+        case "enter" | "quit":
+            return states.grid.n_cells
+    return states.n_states

@@ -17,7 +17,7 @@ from retrasyn.metrics.density import density_errors
 from retrasyn.metrics.divergence import mean_known
 from retrasyn.metrics.pair import Pair
 from retrasyn.metrics.transition import transition_errors
-from retrasyn.oracles.choice import n_answers, oracle_for
+from retrasyn.oracles.registry import n_answers, oracle_for
 from retrasyn.planning.closed_forms import ENROLLED
 from retrasyn.privacy.selection import can_answer
 from retrasyn.randomness.kernels import words_at

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from retrasyn.curator import Curator, CuratorState
 from retrasyn.messages import MICRO
 from retrasyn.methods import Method, parts_of, settings_of
-from retrasyn.oracles.choice import named_oracle
+from retrasyn.oracles.registry import find_oracle
 from retrasyn.privacy.receipt import (
     Lifetime,
     Receipt,
@@ -170,7 +170,7 @@ def receipt_of(run: AccountedRun, *, after: int | None = None) -> Receipt:
 
 def noise_of(name: str, epsilon: int, n_answers: int) -> ReportNoise:
     """State the law of an oracle at a budget in micro-nats."""
-    oracle = named_oracle(name, epsilon, n_answers)
+    oracle = find_oracle(name).at(epsilon, n_answers)
     return ReportNoise(answers=n_answers, threshold=hex(oracle.threshold), p=oracle.p, q=oracle.q)
 
 

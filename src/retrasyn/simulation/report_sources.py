@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from retrasyn.messages import Aggregate, Grant
-from retrasyn.oracles.choice import oracle_for
+from retrasyn.oracles.registry import oracle_for
 from retrasyn.randomness.words import address
 
 

@@ -20,7 +20,7 @@ from retrasyn.engines.base import Engine
 from retrasyn.errors import SettingError
 from retrasyn.messages import Aggregate, Flags, Grant, Release
 from retrasyn.methods import Method
-from retrasyn.oracles.choice import n_answers
+from retrasyn.oracles.registry import n_answers
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.privacy.replay import Replay
 from retrasyn.run_settings import RunOptions, RunSettings

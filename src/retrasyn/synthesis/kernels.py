@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+from numba import config, njit
 
 from retrasyn.randomness.kernels import word_at
 
@@ -24,6 +24,12 @@ _TWO_32 = 2.0**32
 _TWO_53 = 2.0**53
 _TOP = np.uint64((1 << 64) - 1)
 _INSIDE = 1e-6  # points keep this share of a cell off its walls, so rounding cannot cross one
+
+
+def n_threads() -> int:
+    """Return how many threads numba is told to use."""
+    number: int = config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+    return number
 
 
 @njit(nogil=True, cache=True)

@@ -8,25 +8,88 @@ shards. Streams are dealt by their id; every draw is addressed by (seed, t, purp
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from retrasyn.arrays import grown
 from retrasyn.engines.base import total
 from retrasyn.randomness.words import address
 from retrasyn.synthesis import kernels
-from retrasyn.synthesis.streams import Columns, Streams, part_of
-from retrasyn.synthesis.threads import over_slices
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from retrasyn.arrays import Arrays
     from retrasyn.space import Grid
 
+Columns = dict[str, npt.NDArray[Any]]
+MIN_SLICE = 1 << 17
+"""Streams below which another thread costs more than it brings."""
+_PLACED = ("ids", "cells", "entered")
 _Part = TypeVar("_Part")
+
+
+@dataclass(slots=True)
+class Streams:
+    """Living streams in ascending order of id; only the first `n` entries count."""
+
+    ids: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    cells: npt.NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
+    entered: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    n: int = 0
+    x: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  # in cell widths;
+    y: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  # empty: not followed
+
+    def reserve(self, n: int) -> None:
+        """Make room for n streams in all."""
+        self.ids = grown(self.ids, n, 0)
+        self.cells = grown(self.cells, n, 0)
+        self.entered = grown(self.entered, n, 0)
+
+    def follow_points(self) -> None:
+        """Make room for a point per stream, so that steps can be continuous."""
+        self.x = grown(self.x, self.ids.size, np.nan)
+        self.y = grown(self.y, self.ids.size, np.nan)
+
+    def living(
+        self,
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint16], npt.NDArray[np.int32]]:
+        """Return views of ids, cells and entering timestamps of the living."""
+        return self.ids[: self.n], self.cells[: self.n], self.entered[: self.n]
+
+    def columns(self) -> Columns:
+        """Return views of all that is known of the living."""
+        names = ("ids", "cells", "entered", "x", "y") if self.x.size else _PLACED
+        return {name: getattr(self, name)[: self.n] for name in names}
+
+    @classmethod
+    def of(cls, columns: Columns) -> Streams:
+        """Return streams that have these columns."""
+        return cls(**columns, n=columns["ids"].size)
+
+
+def part_of(columns: Columns, index: int, n_parts: int) -> Columns:
+    """Return copies of the rows that belong to one of n parts: streams are dealt by their id."""
+    own = columns["ids"] % n_parts == index
+    return {name: column[own] for name, column in columns.items()}
+
+
+def merged(parts: list[Columns]) -> Columns:
+    """Put the rows of all parts together, by ascending id.
+
+    >>> merged([{"ids": np.array([0, 2])}, {"ids": np.array([1])}])["ids"].tolist()
+    [0, 1, 2]
+    """
+    parts = [part for part in parts if part["ids"].size] or parts[:1]
+    if len(parts) == 1:
+        return parts[0]
+    whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.argsort(whole["ids"], kind="stable")  # runs that ascend: this merges them
+    return {name: column[order] for name, column in whole.items()}
 
 
 class PointSink(Protocol):
@@ -182,3 +245,32 @@ class ShardBase:
 
     def _over_slices(self, work: Callable[[slice], _Part]) -> list[_Part]:
         return over_slices(work, self.streams.n, self.n_threads)
+
+
+@lru_cache(maxsize=4)
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="retrasyn")
+
+
+def slices(n: int, n_threads: int) -> list[slice]:
+    """Cut n streams into at most n_threads slices of similar size.
+
+    >>> slices(10, 4)
+    [slice(0, 10, None)]
+    """
+    n_slices = max(1, min(n_threads, n // MIN_SLICE))
+    edges = [n * k // n_slices for k in range(n_slices + 1)]
+    return [slice(a, b) for a, b in pairwise(edges)]
+
+
+def over_slices(
+    work: Callable[[slice], _Part], n: int, n_threads: int | None = None
+) -> list[_Part]:
+    """Run `work` on every slice and return its results in order."""
+    if n < 2 * MIN_SLICE:
+        return [work(slice(0, n))]
+    threads = kernels.n_threads() if n_threads is None else n_threads
+    parts = slices(n, threads)
+    if len(parts) == 1:
+        return [work(parts[0])]
+    return list(_pool(threads).map(work, parts))

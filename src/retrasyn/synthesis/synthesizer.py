@@ -15,9 +15,8 @@ import numpy as np
 from retrasyn.engines.base import Engine, LocalEngine, Workers, total
 from retrasyn.synthesis import kernels
 from retrasyn.synthesis.paper_steps import CompetingPlan, CompetingShard
-from retrasyn.synthesis.shard import StepInputs
+from retrasyn.synthesis.shard import Columns, StepInputs, Streams, merged
 from retrasyn.synthesis.steered_steps import OrderedPlan, OrderedShard
-from retrasyn.synthesis.streams import Columns, Streams, merged
 
 if TYPE_CHECKING:
     import numpy.typing as npt

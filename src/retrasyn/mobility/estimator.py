@@ -1,0 +1,332 @@
+"""The estimator of `steered`: filters in time, shrinkage in space, how long people stay."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from retrasyn.mobility import kernels
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from retrasyn.messages import Estimate
+    from retrasyn.space import Grid, StateSpace
+
+
+FACTORS = np.array([0.0, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0])  # [n_factors]
+STAY, MOVE, ENTER, QUIT = range(4)
+N_GROUPS = 4
+_SHARED = 0.01  # of the trust is spread evenly each time, so that a change is noticed soon
+
+
+def groups_of(states: StateSpace) -> npt.NDArray[np.int64]:
+    """Return the group of every state: [n_states]."""
+    moves = np.where(states.origins == states.destinations, STAY, MOVE)
+    n_cells = states.grid.n_cells if states.endpoints else 0
+    return np.concatenate([moves, np.full(n_cells, ENTER), np.full(n_cells, QUIT)])
+
+
+@dataclass(slots=True)
+class FilterBank:
+    """Weighted sums of one stratum of states, which are reported together."""
+
+    groups: npt.NDArray[np.int64]  # [n_states]
+    sums: npt.NDArray[np.float64]  # [n_factors, n_states]
+    weights: npt.NDArray[np.float64]  # [n_factors], reports remembered
+    trust: npt.NDArray[np.float64]  # [n_factors, n_groups], by how well each speed predicted
+    variance: float = 0.0  # of an estimate from one report; 0 before the first
+
+    @classmethod
+    def empty(cls, groups: npt.NDArray[np.int64]) -> FilterBank:
+        """Return a bank without reports."""
+        n = FACTORS.size
+        return cls(groups, np.zeros((n, groups.size)), np.zeros(n), np.full((n, N_GROUPS), 1 / n))
+
+    def update(self, estimate: Estimate) -> None:
+        """Score every speed's prediction of an estimate, then take it in."""
+        n, y = estimate.n, estimate.frequencies
+        self.variance = estimate.variance * n
+        if self.weights[-1] > 0:  # all speeds have a past, or none has
+            errors = n * (y - self.sums / self.weights[:, None]) ** 2  # [n_factors, n_states]
+            for group in range(N_GROUPS):
+                self._judge(group, errors[:, self.groups == group].sum(axis=1))
+        self.sums *= FACTORS[:, None]
+        self.sums += n * y
+        self.weights *= FACTORS
+        self.weights += n
+
+    def _judge(self, group: int, losses: npt.NDArray[np.float64]) -> None:
+        """Move a group's trust to the speeds that predicted best; each keeps a little."""
+        likelihood = np.exp(-(losses - losses.min()) / (2.0 * self.variance))
+        trust = self.trust[:, group] * likelihood
+        self.trust[:, group] = (1 - _SHARED) * trust / trust.sum() + _SHARED / trust.size
+
+    @property
+    def started(self) -> bool:
+        """Whether anything was ever reported."""
+        return bool(self.weights[-1] > 0)
+
+    def read(self, group: int) -> tuple[npt.NDArray[np.float64], float]:
+        """Return the frequencies of all states and their variance, at a group's speeds."""
+        trust = self.trust[:, group]
+        return (trust / self.weights) @ self.sums, self.variance / float(trust @ self.weights)
+
+    def read_all_time(self) -> tuple[npt.NDArray[np.float64], float]:
+        """Return the mean over all reports ever made, and its variance."""
+        return self.sums[-1] / self.weights[-1], self.variance / float(self.weights[-1])
+
+    def copied(self) -> FilterBank:
+        """Return an independent copy."""
+        return FilterBank(
+            self.groups, self.sums.copy(), self.weights.copy(), self.trust.copy(), self.variance
+        )
+
+    def to_arrays(self) -> dict[str, npt.NDArray[np.float64]]:
+        """Return everything as plain arrays."""
+        return {
+            "sums": self.sums,
+            "weights": self.weights,
+            "trust": self.trust,
+            "variance": np.array([self.variance]),
+        }
+
+    def load_arrays(self, arrays: Mapping[str, npt.NDArray[np.float64]]) -> None:
+        """Take everything over from plain arrays."""
+        self.sums, self.weights = arrays["sums"].copy(), arrays["weights"].copy()
+        self.trust, self.variance = arrays["trust"].copy(), float(arrays["variance"][0])
+
+
+N_MOVE_PRIORS = 5
+_ROUNDS = 25
+_WARM_ROUNDS = 10  # enough where EM goes on from the timestamp before
+_KEPT = 0.8  # how much of the prior before; the rest is uniform, or what is lost never returns
+_SLOW_DENSITY = 0.98
+_LEAST_TOTAL = 1e-3
+_MOST_RATIO = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Where movers are and where they go."""
+
+    kernel: npt.NDArray[np.float64]  # P, [n_cells, 9]; rows sum to 1
+    kernel_variance: npt.NDArray[np.float64]  # [n_cells, 9]
+    density: npt.NDArray[np.float64]  # o, [n_cells]; sums to 1
+    density_variance: npt.NDArray[np.float64]  # [n_cells]
+
+    @property
+    def mass(self) -> npt.NDArray[np.float64]:
+        """Share of every move among all: [n_cells, 9]."""
+        return self.density[:, None] * self.kernel
+
+    @property
+    def mass_variance(self) -> npt.NDArray[np.float64]:
+        """Variance of every move's share: [n_cells, 9]."""
+        from_density = self.kernel**2 * self.density_variance[:, None]
+        return from_density + self.density[:, None] ** 2 * self.kernel_variance
+
+
+@dataclass(slots=True)
+class ShrinkageMemory:
+    """The slow density, and the priors EM begins with."""
+
+    slow_density: npt.NDArray[np.float64] | None = None  # [n_cells], sums to 1
+    priors: npt.NDArray[np.float64] = field(
+        default_factory=lambda: np.full((N_MOVE_PRIORS, kernels.N_POINTS), 1 / kernels.N_POINTS)
+    )
+
+    def copied(self) -> ShrinkageMemory:
+        """Return an independent copy."""
+        return ShrinkageMemory(self.slow_density, self.priors.copy())
+
+    def shrink_moves(
+        self,
+        fast: tuple[npt.NDArray[np.float64], float],
+        slow: tuple[npt.NDArray[np.float64], float],
+        grid: Grid,
+        *,
+        leaving_error: float = 0.0,
+    ) -> Moves:
+        """Estimate moves from a fast and a slow reading: frequencies [n_cells, 9], variance."""
+        kernel, kernel_variance = np.empty((2, grid.n_cells, 9))
+        density, variance = np.empty(grid.n_cells), np.empty(grid.n_cells)
+        self.priors *= _KEPT
+        self.priors += (1.0 - _KEPT) / kernels.N_POINTS
+        kernels.shrink_moves(
+            *fast,
+            *slow,
+            grid.neighbour_table,
+            self.priors,
+            _WARM_ROUNDS,
+            leaving_error,
+            kernel,
+            kernel_variance,
+            density,
+            variance,
+        )
+        return Moves(kernel, kernel_variance, density, variance)
+
+    def follow(self, mass: npt.NDArray[np.float64], grid: Grid) -> npt.NDArray[np.float64]:
+        """Take a timestamp's moves into the slow density: half origins, half destinations."""
+        near = grid.neighbour_table >= 0
+        arrivals = np.bincount(grid.neighbour_table[near], mass[near], grid.n_cells)
+        now: npt.NDArray[np.float64] = mass.sum(axis=1) + arrivals
+        now /= now.sum()
+        if self.slow_density is not None:
+            now = _SLOW_DENSITY * self.slow_density + (1 - _SLOW_DENSITY) * now
+            now /= now.sum()
+        self.slow_density = now
+        return now
+
+    def shrink_endpoints(
+        self,
+        enter: tuple[npt.NDArray[np.float64], float],
+        quit_: tuple[npt.NDArray[np.float64], float],
+        totals: npt.NDArray[np.float64] | None,
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return the masses of entering and quitting per cell, drawn towards the slow density.
+
+        `totals` are the shares of entering and quitting among all states, if they are known from
+        elsewhere; else they are fitted.
+        """
+        density = self.slow_density
+        assert density is not None  # noqa: S101 - moves are shrunk first
+        if totals is None:
+            squares = density @ density
+            totals = np.array([density @ enter[0], density @ quit_[0]]) / squares
+        totals = np.maximum(totals, _LEAST_TOTAL)
+        scales = 0.5 * totals + 0.5 * totals.mean()
+        masses = []
+        for (x, variance), scale in zip((enter, quit_), scales, strict=True):
+            theta, spread = np.empty(x.size), np.empty(x.size)
+            kernels.npmle(
+                x / scale,
+                density,
+                np.full(x.size, variance / scale**2),
+                _MOST_RATIO,
+                np.full(kernels.N_POINTS, 1.0 / kernels.N_POINTS),
+                _ROUNDS,
+                theta,
+                spread,
+            )
+            masses.append(scale * density * theta)
+        return masses[0], masses[1]
+
+
+OLDEST = 400
+_SCALES = np.geomspace(2.0, 300.0, 22)
+_SHAPES = np.array([0.4, 0.6, 0.8, 1.0, 1.3, 1.7])
+_LEAST, _MOST = 1e-4, 0.9
+_TOTALS_MEMORY = 0.98
+
+
+@lru_cache(maxsize=1)
+def expert_laws() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return scale and shape [n_experts, 2] and hazard by age [n_experts, 400] of all experts."""
+    laws = np.array([(scale, shape) for scale in _SCALES for shape in _SHAPES])
+    scale, shape = laws[:, :1], laws[:, 1:]
+    ages = np.arange(OLDEST + 1)
+    survival = -((ages / scale) ** shape)  # logarithm, [n_experts, 401]
+    hazards = np.clip(-np.expm1(np.diff(survival, axis=1)), _LEAST, _MOST)
+    return laws, hazards
+
+
+@dataclass(slots=True)
+class AgeMemory:
+    """The age histogram of every expert, and the answers so far."""
+
+    thresholds: tuple[int, ...]
+    histograms: npt.NDArray[np.float64] = field(init=False)  # [n_experts, 400]
+    answers: npt.NDArray[np.float64] = field(init=False)  # [n_thresholds, 2]: how many, sum of bits
+    expected: npt.NDArray[np.float64] = field(init=False)  # [n_experts, n_thresholds]
+    totals: npt.NDArray[np.float64] = field(init=False)  # [2], smoothed; NaN before the second step
+    started: bool = False
+    variance: float = 1.0  # of one answer; unknown and unused before the first
+
+    def __post_init__(self) -> None:
+        n_experts = expert_laws()[0].shape[0]
+        self.histograms = np.zeros((n_experts, OLDEST))
+        self.answers = np.zeros((len(self.thresholds), 2))
+        self.expected = np.zeros((n_experts, len(self.thresholds)))
+        self.totals = np.full(2, np.nan)
+
+    def copied(self) -> AgeMemory:
+        """Return an independent copy."""
+        twin = copy.copy(self)
+        for name in ("histograms", "answers", "expected", "totals"):
+            setattr(twin, name, getattr(self, name).copy())
+        return twin
+
+    def step(self, size: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Move every expert to the next timestamp; return who enters and quits: [n_experts]."""
+        hazards = expert_laws()[1]
+        entering, quitting = np.empty(hazards.shape[0]), np.empty(hazards.shape[0])
+        kernels.step_ages(self.histograms, hazards, float(size), entering, quitting)
+        return entering, quitting
+
+    def pool(self, which: int, estimate: Estimate, size: int) -> None:
+        """Add the answers about one threshold, and what each expert expected of them."""
+        self.variance = estimate.variance * estimate.n
+        self.answers[which] += estimate.n, estimate.n * estimate.frequencies[0]
+        older = self.histograms[:, self.thresholds[which] :].sum(axis=1) / max(size, 1)
+        self.expected[:, which] += estimate.n * older
+
+    def weights(self, window: int) -> npt.NDArray[np.float64]:
+        """Return the weight of every expert: [n_experts]."""
+        laws = expert_laws()[0]
+        score = np.log(laws[:, 0] / window) ** 2 + ((laws[:, 1] - 0.9) / 0.4) ** 2
+        known = self.answers[:, 0] > 0
+        if known.any():
+            n, bits = self.answers[known].T
+            score += ((bits - self.expected[:, known]) ** 2 / n).sum(axis=1) / self.variance
+        weights = np.exp(-(score - score.min()) / 2.0)
+        whole: npt.NDArray[np.float64] = weights / weights.sum()
+        return whole
+
+    def smooth(
+        self,
+        weights: npt.NDArray[np.float64],
+        entering: npt.NDArray[np.float64],
+        quitting: npt.NDArray[np.float64],
+        size: int,
+    ) -> npt.NDArray[np.float64] | None:
+        """Return the shares of entering and quitting among all states; None at the first step."""
+        if not self.started:
+            self.started = size > 0  # the first crowd enters at once and says nothing of a rate
+            return None
+        states = np.maximum(size + quitting, 1e-300)
+        now = np.array([weights @ (entering / states), weights @ (quitting / states)])
+        if np.isnan(self.totals).any():
+            self.totals = now
+        else:
+            self.totals = _TOTALS_MEMORY * self.totals + (1 - _TOTALS_MEMORY) * now
+        return self.totals
+
+    @staticmethod
+    def hazard(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the mean hazard by age, from age 1 on: [400]."""
+        mean: npt.NDArray[np.float64] = weights @ expert_laws()[1]
+        return mean
+
+    def to_arrays(self) -> dict[str, npt.NDArray[np.float64]]:
+        """Return everything as plain arrays."""
+        return {
+            "histograms": self.histograms,
+            "answers": self.answers,
+            "expected": self.expected,
+            "totals": self.totals,
+            "rest": np.array([self.started, self.variance]),
+        }
+
+    def load_arrays(self, arrays: Mapping[str, npt.NDArray[np.float64]]) -> None:
+        """Take everything over from plain arrays."""
+        self.histograms, self.answers = arrays["histograms"].copy(), arrays["answers"].copy()
+        self.expected, self.totals = arrays["expected"].copy(), arrays["totals"].copy()
+        self.started, self.variance = bool(arrays["rest"][0]), float(arrays["rest"][1])
