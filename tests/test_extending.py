@@ -179,7 +179,7 @@ async def played(folder, rounds):
 def test_the_service_enrols_admits_adds_up_and_releases_with_it(tmp_path):
     rounds = 5
     service, crowd, statuses = asyncio.run(played(tmp_path, rounds))
-    assert service.campaign.manifest.oracle == "sue"
+    assert service.runtime.campaign.manifest.oracle == "sue"
     assert set(statuses) == {"accepted"}
     secrets = {person.device: person.secret for person in crowd.people}
     n_transitions = 0
@@ -188,8 +188,8 @@ def test_the_service_enrols_admits_adds_up_and_releases_with_it(tmp_path):
         for frame in frames:
             report = decode_report(frame, secrets[device_of(frame)], oracle="sue")
             n_transitions += report.question == 0
-        made = service.releases.path(t)
-        assert service.releases.summary(t)["n_reports"] == len(frames)
+        made = service.runtime.releases.path(t)
+        assert service.runtime.releases.summary(t)["n_reports"] == len(frames)
         receipt = open_receipt(made.with_name(made.name + ".receipt.json"))
         assert receipt.oracle == "sue"
         assert not [c for c in verify_receipt(receipt, data=made) if c.verdict == "FAIL"]
