@@ -80,8 +80,9 @@ def test_the_recount_equals_a_count_over_all_windows(window, unit, asked, pause)
             arrays = replay.to_arrays("declared")
             replay = Replay(span, FURTHEST)
             replay.load_arrays("declared", arrays)
+    peaks = [*replay.peaks().tolist(), *[0] * 5]
     for key, spent in reports.items():
-        assert replay.worst_of(key) == RECOUNTS[unit](spent, window)
+        assert peaks[key] == RECOUNTS[unit](spent, window)
     assert replay.worst == worst_of_all(reports, unit, window)
     assert replay.n_reports == sum(map(len, reports.values()))
 

@@ -36,7 +36,7 @@ def test_reports_nobody_asks_for_any_more_are_charged_counted_and_not_used():
     steps.step(folded(0, [0, 1]))
     release = steps.step(folded(1, [2, 3, 4]))  # sample-p asks at every fourth timestamp only
     assert release.n_reports == 3
-    assert steps.declared.worst_of(3) == MICRO
+    assert steps.declared.peaks()[3] == MICRO
     assert steps.curator.state.memory.n_collections == 1
     with pytest.raises(BudgetExceeded):
         steps.step(folded(2, [3]))

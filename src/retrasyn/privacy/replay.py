@@ -41,11 +41,11 @@ class Replay:
     >>> replay.observe(0, 5, np.array([1, 2]))
     >>> replay.observe(2, 5, np.array([2]))
     >>> replay.observe(3, 5, np.array([1]))
-    >>> replay.worst_of(1), replay.worst_of(2), replay.worst
-    (5, 10, 10)
+    >>> replay.peaks().tolist(), replay.worst
+    ([0, 5, 10], 10)
     >>> replay.observe(9, 5, np.array([1]), lookback=5)
-    >>> replay.worst_of(1)
-    10
+    >>> replay.peaks().tolist()
+    [0, 10, 10]
     """
 
     span: int
@@ -78,11 +78,6 @@ class Replay:
     def worst(self) -> int:
         """The most any key spent in any window, in micro-nats."""
         return int(self.peaks().max(initial=0))
-
-    def worst_of(self, key: int) -> int:
-        """Return the most one key spent in any window."""
-        highest = self.peaks()
-        return int(highest[key]) if key < highest.size else 0
 
     def _first_window(self, t: int, lookback: int) -> int:
         """Return the first window a report at t touches."""

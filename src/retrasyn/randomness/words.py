@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 from retrasyn.errors import EntropyError
 
-WORD_BITS = 64
-
 
 def address(seed: int, t: int, purpose: str, *, n_bytes: int = 8) -> int:
     """Return the key under which all words of one purpose at one timestamp are drawn.

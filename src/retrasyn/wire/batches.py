@@ -48,15 +48,6 @@ def split_frames(body: bytes) -> list[bytes]:
     return frames
 
 
-def write_statuses(statuses: Iterable[str]) -> bytes:
-    r"""Write what became of each frame.
-
-    >>> write_statuses(["accepted", "busy"])
-    b'\x00\n'
-    """
-    return bytes(STATUSES.index(status) for status in statuses)
-
-
 def read_statuses(body: bytes, n: int) -> Sequence[str]:
     r"""Read what became of n frames.
 

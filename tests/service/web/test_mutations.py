@@ -9,6 +9,7 @@ import pytest
 
 from support.living import living
 from support.mutants import mutant, mutate, originals, send_all
+from support.stores import n_tokens
 
 pytestmark = pytest.mark.system
 
@@ -45,7 +46,7 @@ def state(live):
             },
             {code: bits.sum(axis=0).tolist() for code, (bits, _) in accepted.answers.items()},
             (accepted.kinds.tolist(), accepted.keys.tolist(), accepted.marks),
-            await run(store.n_tokens),
+            await run(n_tokens, store),
             await run(store.n_ever_enrolled),
             live.service.runtime.devices.n,
             live.service.runtime.admission.n_devices,

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from retrasyn.experiments.sources import DataSet
 
-SENT = "bits sent (each method has its mark)"
 TIME = "Milliseconds per timestamp\n(smaller is better)"
 
 

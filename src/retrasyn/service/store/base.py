@@ -89,10 +89,6 @@ class CampaignStore(Protocol):
         """Keep the SHA-256 of tokens that were made."""
         ...  # pragma: no cover - a protocol has no body
 
-    def n_tokens(self) -> int:
-        """Return how many tokens are left."""
-        ...  # pragma: no cover - a protocol has no body
-
     def enrol(
         self, hashes: Sequence[bytes], devices: Sequence[tuple[bytes, bytes]]
     ) -> Sequence[int]:

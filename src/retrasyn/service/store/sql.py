@@ -130,10 +130,6 @@ class Enrolments(Tables):
             rows = [(hashed,) for hashed in hashes]
             self.insert("tokens", "hash", rows, ending="ON CONFLICT (hash) DO NOTHING")
 
-    def n_tokens(self) -> int:
-        """Return how many tokens are left."""
-        return int(self.engine.execute("SELECT COUNT(*) FROM tokens")[0][0])
-
     def enrol(
         self, hashes: Sequence[bytes], devices: Sequence[tuple[bytes, bytes]]
     ) -> Sequence[int]:

@@ -22,7 +22,6 @@ _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 FRAME_VERSION = 1
-N_HEADER = 10
 """Whole numbers in the header; all numbers but places have 32 bits."""
 _MAX_NUMBER = (1 << 32) - 1
 _FINEST = (1 << 16) - 1  # steps of a position across the box
