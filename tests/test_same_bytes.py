@@ -67,6 +67,7 @@ def test_only_what_differs_from_run_to_run_is_replaced():
     assert plain == '{"at": "ADDRESS", "in": "FOLDER/x", "slowest": MEASURED, "n": 0.25}'
 
 
+@pytest.mark.system
 def test_two_trees_are_run_by_processes_of_their_own(tmp_path):
     words = ("--before", ROOT, "--after", ROOT, "--keep", tmp_path, "--only", "vectors/*")
 

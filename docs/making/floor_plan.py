@@ -144,7 +144,7 @@ def walk_of_timestamp(tree: Path, method: str) -> set[str]:
     with tempfile.TemporaryDirectory() as folder:
         environment = _environment(tree, Path(folder), WALK_LATER="1")
         command = [sys.executable, "-c", _ONE_TIMESTAMP, method]
-        subprocess.run(command, check=True, env=environment, timeout=300)  # noqa: S603
+        subprocess.run(command, check=True, env=environment, timeout=300)
         return _files(Path(folder) / "walk")
 
 
@@ -163,7 +163,7 @@ def _serve(tree: Path, folder: Path, *, devices: int) -> set[str]:
     folder.mkdir()
     run = [sys.executable, "-m", "retrasyn"]
     settings = [word for text in ("period=2", "window=2") for word in ("--set", text)]
-    server = subprocess.Popen(  # noqa: S603
+    server = subprocess.Popen(
         [*run, "serve", "--port", "0", "--folder", str(folder / "service"), *settings],
         env=_environment(tree, folder),
         stdout=subprocess.PIPE,
@@ -193,9 +193,7 @@ def _serve(tree: Path, folder: Path, *, devices: int) -> set[str]:
 
 
 def _output(command: list[str], environment: dict[str, str]) -> str:
-    done = subprocess.run(  # noqa: S603
-        command, env=environment, check=True, capture_output=True, text=True
-    )
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
 
