@@ -348,7 +348,8 @@ def served(tree: Path, work: Path) -> Made:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(_inputs(tree, work), folder)
     made = {}
-    with campaigns.serving(folder / "service", ["period=2", "window=1"], tree=tree) as service:
+    asks_all = ["period=2", "window=1", "method=uniform-b"]  # so that nobody's turn is drawn
+    with campaigns.serving(folder / "service", asks_all, tree=tree) as service:
 
         def say(*words: object) -> str:
             return subprocess.run(
