@@ -217,22 +217,30 @@ def beginning(file: Path, work: Path, steps: int) -> Any:
 def checkpoints(kept: Path, work: Path) -> Items:
     """Go through runs stopped half-way: gone on with in this tree, and of the older tree."""
     for method in CHECKPOINTED:
-        yield f"checkpoint/{method}/resumed", functools.partial(_resumed, method, None, work)
+        yield f"checkpoint/{method}", functools.partial(_resumed, method, work)
         half = kept / "checkpoints" / method
-        yield f"checkpoint/{method}/older tree's", functools.partial(_resumed, method, half, work)
+        yield f"older checkpoint/{method}", functools.partial(_handed_over, method, half, work)
 
 
-def _resumed(method: str, half: Path | None, work: Path) -> Made:
+def _resumed(method: str, work: Path) -> Made:
     folder = work / "half"
     shutil.rmtree(folder, ignore_errors=True)
-    if half is None:
-        stop_half_way(method, folder)
-    else:
-        shutil.copytree(half, folder)
+    stop_half_way(method, folder)
     made = run(city, method, box=CITY_BOX, checkpoint=folder, resume=True)
     if isinstance(made, dict):
         made["as the whole run"] = str(made == run(city, method, box=CITY_BOX))
     return made
+
+
+def _handed_over(method: str, half: Path, work: Path) -> Made:
+    """Return whether a run that the older tree began ends as one of this tree alone."""
+    folder = work / "half"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(half, folder)
+    made = run(city, method, box=CITY_BOX, checkpoint=folder, resume=True)
+    if isinstance(made, str):
+        return normalise(made, work)
+    return str(made == run(city, method, box=CITY_BOX))
 
 
 def stop_half_way(method: str, folder: Path) -> None:
@@ -340,7 +348,8 @@ def served(tree: Path, work: Path) -> Made:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(_inputs(tree, work), folder)
     made = {}
-    with campaigns.serving(folder / "service", ["period=2", "window=1"], tree=tree) as service:
+    asks_all = ["period=2", "window=1", "method=uniform-b"]  # so that nobody's turn is drawn
+    with campaigns.serving(folder / "service", asks_all, tree=tree) as service:
 
         def say(*words: object) -> str:
             return subprocess.run(
@@ -400,7 +409,7 @@ def _released(how: Callable[..., dict[str, bytes]], place: Path, tree: Path, wor
 
 def prepare(tree: Path, kept: Path, only: str = "*") -> None:
     """Let the older tree make what both are given: checkpoints and recorded campaigns."""
-    for method in CHECKPOINTED if _wanted("checkpoint/", only) else ():
+    for method in CHECKPOINTED if _wanted("older checkpoint/", only) else ():
         place = kept / "checkpoints" / method
         if not place.exists():
             stop_half_way(method, place)
@@ -544,8 +553,8 @@ def tell(before: Mapping[str, str], after: Mapping[str, str]) -> int:
     counts = Counter(name.partition("/")[0] for name in sorted(before.keys() | after.keys()))
     for section, n in counts.items():
         wrong = len(compare(_of(section, before), _of(section, after)))
-        print(f"{section:14} {n:6,} compared, {wrong} differ")
-    print(f"{'together':14} {sum(counts.values()):6,} compared, {len(differing)} differ")
+        print(f"{section:16} {n:6,} compared, {wrong} differ")
+    print(f"{'together':16} {sum(counts.values()):6,} compared, {len(differing)} differ")
     for line in [*differing, *(f"in itself: {line}" for line in alone)]:
         print(line)
     return 1 if differing or alone else 0
