@@ -257,6 +257,10 @@ class Curator:
             uncertainty=uncertainty,
         )
 
+    def model(self, outcome: Outcome) -> MobilityModel:
+        """Turn what was released into the global mobility model (Eq. 6)."""
+        return MobilityModel.from_frequencies(outcome.released, self.states)
+
     def _context(self, outcome: Outcome, size: int, flags: Flags | None) -> SynthesisContext:
         """Gather what a lifecycle may look at; the model is what was released (Eq. 6)."""
         mass = None
@@ -267,7 +271,7 @@ class Curator:
             mass = mass / whole if whole > 0 else None
         memory, scale = self.state.lifecycle, self.length_scale
         return SynthesisContext(
-            model=MobilityModel.from_frequencies(outcome.released, self.states),
+            model=self.model(outcome),
             memory=memory,
             grid=self.grid,
             interpretation=self.reading,

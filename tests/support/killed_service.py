@@ -107,7 +107,7 @@ def rehearse():
                 [encode_heartbeat(Heartbeat(kind=1, **fields), enrolled.key)]
             )
             bits = bytes(-(-service.runtime.campaign.manifest.n_states // 8))
-            fields |= {"question": 0, "n_states": service.runtime.campaign.manifest.n_states}
+            fields |= {"question": 0, "n_answers": service.runtime.campaign.manifest.n_states}
             report = Report(epsilon=service.runtime.campaign.manifest.epsilon, bits=bits, **fields)
             await service.runtime.write_queue.submit(
                 [encode_report(report, enrolled.key, oracle="oue")]

@@ -31,7 +31,7 @@ from retrasyn.simulation.accounting import AccountedRun
 from retrasyn.sinks.collected import Collected, Snapshot
 from retrasyn.sinks.parts import Scattered
 
-FORMAT = 1
+FORMAT = 2
 EVERY_SECONDS = 2.0
 
 
@@ -174,8 +174,9 @@ def _differences(
     saved: Mapping[str, Any], now: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any, Any]]:
     """Go through what two configurations answer differently, one level deep."""
-    names = sorted(saved.keys() | now.keys(), key=lambda name: (name == "faithful", name))
-    for name in names:  # what being faithful changes says more, so it comes first
+    # Another format explains all else; what being faithful changes says more than that word.
+    order = {"format": 0, "faithful": 2}
+    for name in sorted(saved.keys() | now.keys(), key=lambda name: (order.get(name, 1), name)):
         ours, theirs = now.get(name), saved.get(name)
         if isinstance(ours, dict) and isinstance(theirs, dict):
             yield from _differences(theirs, ours)

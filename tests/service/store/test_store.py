@@ -331,13 +331,10 @@ def test_a_connection_that_was_lost_while_nobody_asked_goes_unnoticed():
     url = server.database()
     store = open_store(url)
     store.enter(CAMPAIGN)
-    for act in (
-        store.n_ever_enrolled,
-        lambda: store.add_tokens(hashes("a")),
-        lambda: n_tokens(store),
-    ):
+    for act in (store.n_ever_enrolled, lambda: store.add_tokens(hashes("a"))):
         server.cut(url)
         act()
+    server.cut(url)
     assert n_tokens(store) == 1
     store.close()
 
