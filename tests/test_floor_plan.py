@@ -1,6 +1,7 @@
 """Rules of the floor plan: a part answers for itself, and a name has one meaning."""
 
 import ast
+import importlib.util
 import re
 from collections import Counter
 from pathlib import Path
@@ -11,6 +12,7 @@ import retrasyn
 from support.pages import ROOT
 
 SOURCE = Path(retrasyn.__file__).parent
+TREE = SOURCE.parents[1]
 PARTS = ["privacy/division", "privacy/ledger", "privacy/selection", "synthesis/lifecycle"]
 PARTS += [f"mechanisms/{path.stem}" for path in (SOURCE / "mechanisms").glob("*.py")]
 
@@ -54,6 +56,34 @@ def test_nobody_asks_a_part_what_it_is_outside_its_package(path):
     package = path.relative_to(SOURCE).parts[0]
     asked = set(asked_about(ast.parse(path.read_text())))
     assert not {name for name in asked & HOMES.keys() if HOMES[name] != package}
+
+
+@pytest.fixture(scope="module")
+def plan():
+    path = ROOT / "docs" / "making" / "floor_plan.py"
+    spec = importlib.util.spec_from_file_location("floor_plan", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_no_chain_of_imports_is_longer_than_twenty(plan):
+    assert 10 < len(plan.deepest_chain(plan.modules(TREE))) <= 20
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("method", ["retrasyn-p", "steered"])
+def test_one_timestamp_walks_through_thirty_files_at_most(plan, method):
+    files = plan.walk_of_timestamp(TREE, method)
+    assert {"curator.py", "privacy/ledger.py", "synthesis/kernels.py"} < files
+    assert len(files) <= 30
+
+
+@pytest.mark.long
+def test_one_report_walks_through_thirty_five_files_at_most(plan):
+    files = plan.walk_of_report(TREE)
+    assert {"device/rules.py", "wire/frames.py", "service/admission/admission.py"} < files
+    assert len(files) <= 35
 
 
 def repeated(names):

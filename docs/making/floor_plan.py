@@ -149,11 +149,15 @@ def walk_of_timestamp(tree: Path, method: str) -> set[str]:
 
 
 def walk_of_report(tree: Path) -> set[str]:
-    """Return the files that run in a device that reports, and in the service because it does."""
+    """Return the files that run in device and service because the device reports.
+
+    What also runs in an idle service, or when a device only shows its status, is no part of it.
+    """
     with tempfile.TemporaryDirectory() as folder:
         idle = _serve(tree, Path(folder) / "idle", devices=0)
         busy = _serve(tree, Path(folder) / "busy", devices=1)
-        device = _functions(Path(folder) / "busy" / "device" / "walk")
+        place = Path(folder) / "busy"
+        device = _functions(place / "device" / "walk") - _functions(place / "status" / "walk")
     service = {name for name in busy - idle if not name.startswith(_OF_RELEASES)}
     return {name.split(":")[0] for name in service | device}
 
@@ -182,6 +186,8 @@ def _serve(tree: Path, folder: Path, *, devices: int) -> set[str]:
         if devices:
             here = ["--at", "3,4", "--rounds", "9"]
             said = _output([*run, "device", "run", *place, *here], {**plain, "WALK": walk})
+            walk = _environment(tree, folder / "status")["WALK"]
+            _output([*run, "device", "status", *place], {**plain, "WALK": walk})
             if "accepted" not in said:
                 raise SystemExit(f"the device was to report: {said}")
         else:

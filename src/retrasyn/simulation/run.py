@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 """Called after every timestamp with how many are done and how many there are."""
 _SIDE = 6  # of the grid, unless another is given
+_UNIT = Box(0, 0, 1, 1)  # until the data's own is known
 
 
 class BoxInferredWarning(UserWarning):
@@ -252,9 +253,6 @@ def synthesize(
     _run(run, collected, saved, progress, on_release)
     synthetic = dataclasses.replace(collected.trajectories(), clock=real.clock, crs=real.crs)
     return Synthesis(synthetic, run.receipt())
-
-
-_UNIT = Box(0, 0, 1, 1)  # until the data's own is known
 
 
 def over_data(settings: RunSettings, real: Trajectories) -> RunSettings:
