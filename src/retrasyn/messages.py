@@ -96,7 +96,7 @@ class Grant:
     private: bool = True
     question: Question = TRANSITION
     oracle: str = "oue"  # how answers that are not yes or no are hidden
-    n_answers: int = 0  # how many there are; what some oracles have to know
+    n_answers: int = 0  # how many the question has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,10 +92,9 @@ def test_devices_add_up_to_what_the_door_of_simulated_reports_counts():
         counts += np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[:n_states]
         states.append(tracker._state)
     door = Reports(seed).collect(
-        Grant(t=t, epsilon=MICRO, reporters=np.arange(n)),
+        Grant(t=t, epsilon=MICRO, reporters=np.arange(n), n_answers=n_states),
         np.array(states, np.int32),
         addresses,
-        n_states=n_states,
         lane="publish",
     )
     assert door.n == n

@@ -82,7 +82,7 @@ def test_a_grant_says_how_to_answer_and_yes_or_no_stays_one_bit():
     states = np.zeros(grant.reporters.size, np.int32)
     for door in (Counts(1), Reports(1)):
         aggregate = door.collect(
-            grant, states, keys[: states.size].astype(np.uint64), n_states=132, lane="publish"
+            grant, states, keys[: states.size].astype(np.uint64), lane="publish"
         )
         assert aggregate.n == states.size
         assert aggregate.counts.sum() <= aggregate.n  # one symbol each

@@ -33,9 +33,9 @@ class Watching:
     asked: list = field(default_factory=list)
     sums: dict = field(default_factory=dict)
 
-    def collect(self, grant, states, addresses, *, n_states, lane):
+    def collect(self, grant, states, addresses, *, lane):
         self.asked.append((grant.t, grant.question, grant.epsilon, lane, grant.reporters.tolist()))
-        answer = self.source.collect(grant, states, addresses, n_states=n_states, lane=lane)
+        answer = self.source.collect(grant, states, addresses, lane=lane)
         self.sums[grant.t, lane] = answer
         return answer
 
@@ -46,7 +46,7 @@ class Repeating:
 
     sums: dict
 
-    def collect(self, grant, states, addresses, *, n_states, lane):
+    def collect(self, grant, states, addresses, *, lane):
         return self.sums[grant.t, lane]
 
 

@@ -22,10 +22,9 @@ def _sums(door, epsilon):
     return np.array(
         [
             door.collect(
-                Grant(t=t, epsilon=epsilon, reporters=keys, question=QUESTION),
+                Grant(t=t, epsilon=epsilon, reporters=keys, question=QUESTION, n_answers=1),
                 states,
                 keys.astype(np.uint64),
-                n_states=1,
                 lane="older/6",
             ).counts[0]
             for t in range(N_ROUNDS)

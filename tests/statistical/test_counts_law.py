@@ -25,10 +25,9 @@ def _sums(door, epsilon):
     return np.array(
         [
             door.collect(
-                Grant(t=t, epsilon=epsilon, reporters=keys),
+                Grant(t=t, epsilon=epsilon, reporters=keys, n_answers=N_STATES),
                 states,
                 addresses,
-                n_states=N_STATES,
                 lane="publish",
             ).counts
             for t in range(N_ROUNDS)

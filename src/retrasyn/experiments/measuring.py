@@ -56,13 +56,12 @@ class Metered:
         states: npt.NDArray[np.int32],
         addresses: npt.NDArray[np.uint64],
         *,
-        n_states: int,
         lane: str,
     ) -> Aggregate:
         """Let the reports through."""
-        self.bits += states.size * n_states
+        self.bits += states.size * grant.n_answers
         self.n_reports += states.size
-        return self.source.collect(grant, states, addresses, n_states=n_states, lane=lane)
+        return self.source.collect(grant, states, addresses, lane=lane)
 
 
 def measure(real: Trajectories, cells: Sequence[Cell]) -> list[dict[str, float]]:
@@ -173,12 +172,11 @@ class TimedSource:
         states: npt.NDArray[np.int32],
         addresses: npt.NDArray[np.uint64],
         *,
-        n_states: int,
         lane: str,
     ) -> Aggregate:
         """Time the devices and the sum of their reports."""
         return self.stopwatch.timed("door", self.source.collect)(
-            grant, states, addresses, n_states=n_states, lane=lane
+            grant, states, addresses, lane=lane
         )
 
 

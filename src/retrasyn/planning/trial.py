@@ -17,7 +17,7 @@ from retrasyn.metrics.density import density_errors
 from retrasyn.metrics.divergence import mean_known
 from retrasyn.metrics.pair import Pair
 from retrasyn.metrics.transition import transition_errors
-from retrasyn.oracles.registry import n_answers, oracle_for
+from retrasyn.oracles.registry import oracle_for
 from retrasyn.planning.closed_forms import ENROLLED
 from retrasyn.privacy.selection import can_answer
 from retrasyn.randomness.kernels import words_at
@@ -153,14 +153,13 @@ class Crowd:
         Behind few simulated reporters stand many people. They are drawn from all who could have
         answered: else the sum would show the whims of the few.
         """
-        n_states = n_answers(grant.question, self.curator.states)
         if self.weight == 1 or grant.reporters.size == roster.keys.size:
-            counts = count_states(self.population.answers_to(grant), n_states)
+            counts = count_states(self.population.answers_to(grant), grant.n_answers)
             scaled: npt.NDArray[np.int64] = np.rint(self.weight * counts).astype(np.int64)
             return np.minimum(scaled, n)
         able = roster.keys[can_answer(roster, grant.question)]
         answers = self.population.answers_to(dataclasses.replace(grant, reporters=able))
-        shares = np.bincount(answers + 1, minlength=n_states + 1) / answers.size
+        shares = np.bincount(answers + 1, minlength=grant.n_answers + 1) / answers.size
         return generator.multinomial(n, shares)[1:]
 
 

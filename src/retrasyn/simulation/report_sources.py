@@ -11,9 +11,9 @@ from retrasyn.oracles.registry import oracle_for
 from retrasyn.randomness.words import address
 
 
-def count_states(states: npt.NDArray[np.int32], n_states: int) -> npt.NDArray[np.int64]:
+def count_states(states: npt.NDArray[np.int32], n_answers: int) -> npt.NDArray[np.int64]:
     """Count how many devices are in each state; null reports (-1) are in none."""
-    return np.bincount(states + 1, minlength=n_states + 1)[1:]
+    return np.bincount(states + 1, minlength=n_answers + 1)[1:]
 
 
 class ReportSource(Protocol):
@@ -27,7 +27,6 @@ class ReportSource(Protocol):
         states: npt.NDArray[np.int32],
         addresses: npt.NDArray[np.uint64],
         *,
-        n_states: int,
         lane: str,
     ) -> Aggregate:
         """Return the sum of all reports."""
@@ -36,7 +35,7 @@ class ReportSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Two binomials per state: the law of the sum of n reports, in O(n_states)."""
+    """Two binomials per state: the law of the sum of n reports, in O(n_answers)."""
 
     seed: int
     name: ClassVar[str] = "counts"
@@ -47,12 +46,11 @@ class Counts:
         states: npt.NDArray[np.int32],
         addresses: npt.NDArray[np.uint64],
         *,
-        n_states: int,
         lane: str,
     ) -> Aggregate:
         """Draw the sum of all reports from the true counts."""
         del addresses
-        true = count_states(states, n_states)
+        true = count_states(states, grant.n_answers)
         key = address(self.seed, grant.t, f"noise/{lane}", n_bytes=16)
         generator = np.random.Generator(np.random.Philox(key=key))
         return oracle_for(grant).draw_counts(true, states.size, generator=generator)
@@ -71,14 +69,13 @@ class Reports:
         states: npt.NDArray[np.int32],
         addresses: npt.NDArray[np.uint64],
         *,
-        n_states: int,
         lane: str,
     ) -> Aggregate:
         """Perturb every state and count the bits."""
         oracle = oracle_for(grant)
         key = address(self.seed, grant.t, f"noise/{lane}")
-        packed = oracle.perturb(states, addresses, key=key, n_answers=n_states)
-        return oracle.aggregate(packed, n_answers=n_states)
+        packed = oracle.perturb(states, addresses, key=key, n_answers=grant.n_answers)
+        return oracle.aggregate(packed, n_answers=grant.n_answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +90,8 @@ class Truth:
         states: npt.NDArray[np.int32],
         addresses: npt.NDArray[np.uint64],
         *,
-        n_states: int,
         lane: str,
     ) -> Aggregate:
         """Count the true states."""
-        del grant, addresses, lane
-        return Aggregate(counts=count_states(states, n_states), n=states.size)
+        del addresses, lane
+        return Aggregate(counts=count_states(states, grant.n_answers), n=states.size)

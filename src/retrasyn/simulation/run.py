@@ -20,7 +20,6 @@ from retrasyn.engines.base import Engine
 from retrasyn.errors import SettingError
 from retrasyn.messages import Aggregate, Flags, Grant, Release
 from retrasyn.methods import Method
-from retrasyn.oracles.registry import n_answers
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.privacy.replay import Replay
 from retrasyn.run_settings import RunOptions, RunSettings
@@ -137,7 +136,6 @@ class Simulation:
             grant,
             self.population.answers_to(grant),
             self.population.identities.addresses[grant.reporters].astype(np.uint64),
-            n_states=n_answers(grant.question, self.curator.states),
             lane=lane,
         )
 
