@@ -58,7 +58,8 @@ def test_the_noise_of_a_sum_is_that_of_the_whole_crowd(weight, city):
     for step in steps:
         simulation.population.observe(step)
         roster = simulation.population.roster()
-        grant = Grant(t=step.t, epsilon=1_000_000, reporters=roster.keys[:20])
+        n_states = simulation.curator.states.n_states
+        grant = Grant(t=step.t, epsilon=1_000_000, reporters=roster.keys[:20], n_answers=n_states)
         aggregate = crowd._collect(grant, roster, "test")
         n = aggregate.n
         found = OUE(grant.epsilon).estimate(aggregate).frequencies
