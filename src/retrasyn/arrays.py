@@ -1,4 +1,4 @@
-"""Arrays that grow, named arrays, and arrays in a file with a seal over them."""
+"""Growing arrays, named arrays, and array files with a checksum (seal)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Number = TypeVar("_Number", bound=np.generic)
 
 
 def grown(array: npt.NDArray[_Number], size: int, fill: float) -> npt.NDArray[_Number]:
-    """Return the array with room for at least `size` entries or rows, new ones filled.
+    """Return the array enlarged to at least `size` rows, with new ones set to `fill`.
 
     >>> grown(np.array([1, 2]), 3, 0).tolist()
     [1, 2, 0, 0]
@@ -34,12 +34,12 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def with_prefix(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays under names that begin with a prefix."""
+    """Return the arrays with a prefix added to their names."""
     return {prefix + name: array for name, array in arrays.items()}
 
 
 def without_prefix(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays whose names begin with a prefix, without it."""
+    """Return the arrays whose names begin with a prefix, with it removed."""
     return {
         name.removeprefix(prefix): array
         for name, array in arrays.items()
@@ -48,7 +48,7 @@ def without_prefix(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
 
 
 def save_arrays(path: Path, arrays: Arrays) -> None:
-    """Write arrays and their seal, whole or not at all, for the owner's eyes only."""
+    """Write arrays and their seal atomically, readable by the owner only."""
     sealed = {**arrays, "seal": np.frombuffer(_seal(arrays), np.uint8)}
     with replacing(path, private=True) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **sealed)
@@ -57,7 +57,7 @@ def save_arrays(path: Path, arrays: Arrays) -> None:
 
 
 def load_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Read arrays back, seal included; whatever is not as it was written is damage."""
+    """Read arrays, including the seal; an unreadable file raises `CheckpointError`."""
     try:
         with path.open("rb") as file:
             arrays = dict(np.load(file, allow_pickle=False))
@@ -67,7 +67,7 @@ def load_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
 
 
 def check_seal(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
-    """Refuse arrays that are not those that were written: kernels trust the sizes they get."""
+    """Verify the seal, because kernels trust array sizes; a mismatch raises `CheckpointError`."""
     seal = arrays.pop("seal", np.empty(0, np.uint8))
     if seal.tobytes() != _seal(arrays):
         raise damaged(path)
@@ -84,5 +84,5 @@ def _seal(arrays: Arrays) -> bytes:
 
 
 def damaged(path: Path) -> CheckpointError:
-    """Return what to raise about a file that is not as it was written."""
+    """Return the error for a damaged file."""
     return CheckpointError(f"checkpoint {path} is damaged; remove the folder and start again")

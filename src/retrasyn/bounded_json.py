@@ -1,6 +1,6 @@
-"""JSON from outside, read with a fixed bound on its nesting.
+"""Parses untrusted JSON with a fixed limit on its nesting.
 
-How deep a text can be read, written again or shown in a message differs between versions of Python.
+Python versions differ in how deeply nested JSON they can read, write or format.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import json
 from typing import Any
 
 MAX_DEPTH = 64
-"""Objects and lists within each other. A map of many polygons needs nine."""
+"""Maximum nesting of objects and lists; a GeoJSON map of many polygons needs nine."""
 
 
 def parse_json(text: str | bytes, **hooks: Any) -> Any:
-    """Read a JSON text; one that is nested too deeply is a ValueError, as any other fault is.
+    """Parse JSON text; too deep nesting raises ValueError, like any other error.
 
     >>> parse_json('{"t": [1, 2]}')
     {'t': [1, 2]}
@@ -26,13 +26,13 @@ def parse_json(text: str | bytes, **hooks: Any) -> Any:
         n_openings = text.count("[") + text.count("{")
     else:
         n_openings = text.count(b"[") + text.count(b"{")
-    if n_openings > MAX_DEPTH and is_too_deep(value):  # with fewer there is no need to look
+    if n_openings > MAX_DEPTH and is_too_deep(value):  # with fewer brackets it cannot be too deep
         raise _too_deep()
     return value
 
 
 def is_too_deep(value: Any) -> bool:
-    """Whether a value is nested too deeply; looks at one level after the other.
+    """Whether a value is nested too deeply, checked level by level.
 
     >>> is_too_deep([[[]]])
     False

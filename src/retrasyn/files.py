@@ -12,7 +12,7 @@ from retrasyn.errors import OutputError
 
 
 def is_there(path: Path) -> bool:
-    """Tell whether something is at a path; where that cannot be known, the OSError is raised.
+    """Whether a path exists; raises OSError if that cannot be determined.
 
     >>> is_there(Path("/")), is_there(Path("/no/such/file"))
     (True, False)
@@ -26,10 +26,10 @@ def is_there(path: Path) -> bool:
 
 @contextlib.contextmanager
 def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
-    """Give a temporary file that becomes `path` when the block ends well, and vanishes if not.
+    """Yield a temporary file that replaces `path` on success and is removed on failure.
 
-    A private file is for its owner's eyes only. A link is replaced, not followed: somebody else may
-    have put it there. A device, a pipe or a folder is never replaced.
+    A private file is readable by its owner only. A symbolic link is replaced, not followed, since
+    someone else may have put it there. A device, pipe or folder is never replaced.
     """
     try:
         if path.exists() and not path.is_file():
@@ -53,20 +53,20 @@ def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
 
 
 def write_durably(path: Path, content: bytes, *, private: bool = False) -> None:
-    """Write a file under another name, give it its own, and wait until that is on the disk."""
+    """Write a file atomically and wait until it is durable on disk."""
     write_whole(path, content, private=private)
     make_durable(path.parent)
 
 
 def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
-    """Write a file under another name and give it its own, which may not be durable yet."""
+    """Write a file atomically, without waiting until the rename is durable."""
     with replacing(path, private=private) as temporary:
         temporary.write_bytes(content)
         make_durable(temporary)
 
 
 def make_durable(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Sync a file, or the entries of a folder, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -14,7 +14,7 @@ from retrasyn.errors import SettingError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpretation:
-    """One answer per question."""
+    """How ambiguous points of the paper are read: one field per question."""
 
     unit: Literal["position", "transition"] = "position"
     """What a window protects: w positions (gap w + 1) or w transitions (gap w)."""
@@ -60,7 +60,7 @@ class Interpretation:
 
     @staticmethod
     def parse_length_scale(text: str) -> str | float:
-        """Read a word or a number."""
+        """Parse a length scale given as a word or a number."""
         if text in ("released", "data"):
             return text
         try:
@@ -75,7 +75,7 @@ class Interpretation:
         return window + 1 if self.unit == "position" else window
 
     def answer(self, **answers: Any) -> "Interpretation":
-        """Return a copy with some questions answered otherwise, refusing unknown answers."""
+        """Return a copy with some answers changed; unknown answers are an error."""
         hints = get_type_hints(type(self))
         for name, value in answers.items():
             _check_choice(name, value, hints[name])
@@ -83,7 +83,7 @@ class Interpretation:
 
 
 def _check_choice(name: str, value: Any, hint: Any) -> None:
-    """Refuse a word that is not among the choices of a field."""
+    """Reject a value that is not among a field's choices."""
     if not isinstance(value, str):
         return
     parts = get_args(hint) if get_origin(hint) is not Literal else (hint,)
@@ -93,7 +93,7 @@ def _check_choice(name: str, value: Any, hint: Any) -> None:
 
 
 SAFE = Interpretation()
-"""The reading that keeps the promise of w-event privacy for persons; the default."""
+"""The default interpretation, which guarantees w-event privacy for persons."""
 AUTHORS = Interpretation(
     unit="transition",
     ledger="stream",
@@ -101,4 +101,4 @@ AUTHORS = Interpretation(
     size_target="active-and-quitting",
     length_scale="data",
 )
-"""The reading of the authors' program, which `faithful` chooses. It may spend more than epsilon."""
+"""The interpretation of the authors' program (`faithful`); it may spend more than epsilon."""

@@ -1,4 +1,4 @@
-"""Messages that cross a package boundary: plain values; aggregates can be added."""
+"""Messages passed between packages: plain values; aggregates can be added."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ MICRO = 1_000_000
 
 
 ENTERING, MOVING, QUITTING, ABSENT = 0, 1, 2, 3
-"""Kinds of state: what is public about a device where presence is."""
+"""Kinds of state of a device; public if the campaign makes presence public."""
 
 Presence = Literal["count", "flags", "hidden"]
-"""What is public of who is present: how many, also who starts and stops, or nothing."""
+"""What is public about presence: the count, also who starts and stops, or nothing."""
 Topic = Literal["transition", "move", "enter", "quit", "older", "present"]
 """What a question is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What devices are asked, and with it how far back their answers reach."""
+    """A question to devices, which determines how far back their answers reach."""
 
     about: Topic = "transition"
-    threshold: int = 0  # of "older": whether a device has been present for longer than this
+    threshold: int = 0  # for "older": present for longer than this many timestamps
 
     @property
     def lookback(self) -> int:
@@ -45,7 +45,7 @@ TRANSITION = Question()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roster:
-    """The ledger keys that have a state at t, and what a fair draw among them needs."""
+    """The ledger keys that have a state at t, with the data for a fair draw among them."""
 
     keys: npt.NDArray[np.int64]  # [n_roster], distinct
     addresses: npt.NDArray[np.uint64]  # [n_roster], one stable word per key
@@ -54,7 +54,7 @@ class Roster:
 
     @classmethod
     def empty(cls) -> Roster:
-        """Return the roster of a timestamp at which nobody has a state."""
+        """Return a roster without keys."""
         import numpy as np  # noqa: PLC0415 - devices share this module and have no numpy
 
         return cls(
@@ -66,7 +66,7 @@ class Roster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """Who starts and stops, for methods that treat it as public."""
+    """Counts of devices that start and stop, for methods that treat them as public."""
 
     n_entering: int
     ages_of_quitters: npt.NDArray[np.int64]  # [n_quitting], timestamps each was present
@@ -74,10 +74,11 @@ class Flags:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """A mechanism's wish: a share of what remains, or of the whole.
+    """A mechanism's budget request: a share of what `of` names.
 
-    Of the whole is of all epsilon, or of the users that are available; of everybody is of all
-    epsilon, or of all users that have a state, though only available ones are ever granted.
+    Dividing epsilon, "remaining" is what is left in the window and the others are all epsilon.
+    Dividing users, "everybody" is all users with a state, the others are the available users; only
+    available users are ever granted.
     """
 
     share: float
@@ -88,15 +89,15 @@ class Ask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """What the division allowed and the ledger was charged for."""
+    """The budget or users granted by the division and charged to the ledger."""
 
     t: int
     epsilon: int  # micro-nats each reporter spends
     reporters: npt.NDArray[np.int64]  # ledger keys
     private: bool = True
     question: Question = TRANSITION
-    oracle: str = "oue"  # how answers that are not yes or no are hidden
-    n_answers: int = 0  # how many the question has
+    oracle: str = "oue"  # frequency oracle for answers other than yes or no
+    n_answers: int = 0  # number of possible answers to the question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +129,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uncertainty:
-    """How well the shares of one release are known: standard errors, cell by cell and by flow.
+    """Standard errors of one release's shares, per cell and per flow.
 
     Flows are moves among all moves, nine per cell in the order of the grid's neighbour table.
     """
@@ -156,12 +157,12 @@ class Release:
     n_ended: int  # streams whose last point is at t - 1
     epsilon_t: float  # nats each reporter spent at t
     n_reports: int
-    uncertainty: Uncertainty | None = None  # of methods that know it, once anybody has reported
+    uncertainty: Uncertainty | None = None  # from methods that estimate it, after the first report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a campaign promises: shown at consent, pinned by the device, never changed after.
+    """The terms of a campaign: shown at consent, pinned by the device, never changed after.
 
     The box is in whole millionths of the unit of the data, so that no float has to be written.
     """
@@ -184,16 +185,16 @@ class Manifest:
     presence: Literal["count", "flags", "hidden"]
     jump: Literal["split", "clamp"]
     size_source: Literal["counted", "estimated"]
-    strata: tuple[str, ...]  # what is asked: names of `Question.about`
+    strata: tuple[str, ...]  # questions asked: names of `Question.about`
     other_share: int  # millionths of the devices that answer the last stratum, not the first
     ages: tuple[int, ...]  # thresholds of "older", ascending
-    lifetime_cap: int  # micro-nats a device spends in all its life
+    lifetime_cap: int  # micro-nats a device may spend in its lifetime
     retention: int  # timestamps for which single reports are kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """What is asked at one timestamp, of everybody alike."""
+    """The request of one timestamp, the same for all devices."""
 
     manifest: bytes  # id, 8 bytes
     t: int
@@ -201,26 +202,26 @@ class Round:
     close: int
     grace: int  # seconds after closing in which reports still count
     epsilon: int  # micro-nats
-    portion: int  # a device's own coin falls heads iff its 64-bit word is below; 0..2^64
+    portion: int  # a device reports iff its 64-bit random word is below; 0..2^64
     previous: bytes  # hash of the round before, 32 bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a device sends. Who sent it and what it says stay out of logs."""
+    """A device's report. Its sender and content are kept out of logs."""
 
     question: int  # code, see `wire.frames`
-    n_answers: int  # to the question
+    n_answers: int  # number of possible answers to the question
     t: int
     epsilon: int  # micro-nats
     manifest: bytes  # id, 8 bytes
     device: bytes = field(repr=False)  # id, 16 bytes
-    bits: bytes = field(repr=False)  # what the oracle made
+    bits: bytes = field(repr=False)  # output of the oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
-    """Says that a device shares at t, wherever it is; the curator counts them."""
+    """Announces that a device shares at t, without its position; the curator counts these."""
 
     kind: int  # ENTERING, MOVING or QUITTING; always MOVING unless the manifest says flags
     t: int
@@ -230,7 +231,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ack:
-    """What became of a report."""
+    """Acknowledgement of a report with its status."""
 
     status: str
     manifest: bytes  # id, 8 bytes

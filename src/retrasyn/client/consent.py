@@ -1,4 +1,4 @@
-"""The text of a campaign's terms that an owner agrees to."""
+"""The terms of a campaign, as text shown to the owner for consent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PRESENCE = {
 
 
 def promise(manifest: Manifest) -> str:
-    """Return the terms of a campaign, a line each."""
+    """Return the terms of a campaign, one per line."""
     x0, y0, x1, y1 = (corner / MICRO for corner in manifest.box)
     side, period, window = manifest.side, manifest.period, manifest.window
     where = f"x {x0:g} to {x1:g}, y {y0:g} to {y1:g}, cut into {side} x {side} cells"
@@ -34,7 +34,7 @@ def promise(manifest: Manifest) -> str:
 
 
 def guarantee(manifest: Manifest) -> str:
-    """Return the guarantee in one sentence."""
+    """Return the privacy guarantee in one sentence."""
     epsilon = manifest.epsilon / MICRO
     return (
         f"Whatever this device sends about any {manifest.window} consecutive {manifest.unit}s is "
@@ -43,7 +43,7 @@ def guarantee(manifest: Manifest) -> str:
 
 
 def _asked(manifest: Manifest) -> str:
-    """Say what is asked and of how many answers."""
+    """Describe the questions and the number of possible answers."""
     numbers = {
         "transition": f"which of {manifest.n_states:,} steps it made",
         "move": f"which of {numbering_of(manifest).n_moves:,} moves it made",
@@ -57,7 +57,7 @@ def _asked(manifest: Manifest) -> str:
 
 
 def _duration(seconds: int) -> str:
-    """Write a length of time.
+    """Format a duration in words.
 
     >>> _duration(1), _duration(60), _duration(5400), _duration(86400)
     ('1 second', '1 minute', '1.5 hours', '1 day')

@@ -1,4 +1,4 @@
-"""HTTP client of a curator: answers bounded in time and size, no redirects."""
+"""HTTP client of a curator: responses bounded in time and size, no redirects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check_url(url: str) -> str:
-    """Return an address without its end, or refuse what is none.
+    """Return a URL without its trailing slash; an invalid one is an error.
 
     >>> check_url("http://127.0.0.1:8700/")
     'http://127.0.0.1:8700'
@@ -34,12 +34,12 @@ def check_url(url: str) -> str:
 
 
 def is_loopback(url: str) -> bool:
-    """Tell whether an address stays on this machine."""
+    """Whether a URL points to this machine."""
     return is_loopback_host(urlsplit(url).hostname or "")
 
 
 def is_loopback_host(host: str) -> bool:
-    """Tell whether a host can be reached from this machine only.
+    """Whether a host is a loopback address.
 
     >>> hosts = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "10.0.0.1")
     >>> [is_loopback_host(host) for host in hosts]
@@ -53,23 +53,23 @@ def is_loopback_host(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An HTTP answer: status code, whole body, and when to retry."""
+    """An HTTP response: status code, full body and retry delay."""
 
     code: int
     body: bytes = field(repr=False)
-    retry_after: float | None = None  # seconds; only of those who said so
+    retry_after: float | None = None  # seconds, from the Retry-After header if present
 
 
 @dataclass(frozen=True, slots=True)
 class EnrolmentAnswer:
-    """A new device's id, and the key it shares with the curator."""
+    """A new device's id and the key it shares with the curator."""
 
     device: bytes = field(repr=False)
     key: bytes = field(repr=False)
 
 
 MAX_ANSWER = 4 << 20
-"""Bytes of an answer that are read; a curator sends far less."""
+"""Maximum bytes read of a response; a curator sends far less."""
 _SECONDS = 10.0
 _CONNECT_SECONDS = 5.0
 _OK, _NO_CONTENT, _UNAUTHORISED = 200, 204, 401
@@ -79,7 +79,7 @@ _MAX_WAIT = 60.0
 
 @dataclass(slots=True)
 class CuratorClient:
-    """One curator, by its address. Every failure is a `ServerError` of one line."""
+    """Client of one curator. Every failure is a `ServerError` with a one-line message."""
 
     url: str
     _client: httpx2.Client = field(init=False, repr=False)
@@ -107,7 +107,7 @@ class CuratorClient:
         fields: Any = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answered:
-        """Ask once and read the answer up to its limit."""
+        """Send one request and read the response up to the size limit."""
         import httpx2  # noqa: PLC0415 - an extra, and slow to import
 
         body = bytearray()
@@ -134,22 +134,22 @@ class CuratorClient:
         return Answered(answer.status_code, bytes(body), _seconds(answer.headers))
 
     def campaign(self) -> bytes:
-        """Return the sealed manifest."""
+        """Fetch the sealed manifest."""
         return self._expect(self.request("GET", "/campaign"), "a campaign")
 
     def current_round(self) -> Answered:
-        """Return the sealed round that is open, or that none is."""
+        """Fetch the currently open sealed round, if there is one."""
         answered = self.request("GET", "/rounds/current")
         if answered.code not in (_OK, *_LATER):
             self._expect(answered, "a round")
         return answered
 
     def send(self, frame: bytes) -> Answered:
-        """Send one report or heartbeat; the body is an acknowledgement."""
+        """Send one report or heartbeat; the response body is an acknowledgement."""
         return self.request("POST", "/reports", content=frame, headers=_BINARY)
 
     def send_batch(self, frames: Sequence[bytes]) -> Sequence[str] | float:
-        """Send many frames; return what became of each, or the seconds to wait before again."""
+        """Send many frames; return the status of each, or the seconds to wait before retrying."""
         answered = self.request(
             "POST", "/reports/batch", content=join_frames(frames), headers=_BINARY
         )
@@ -158,7 +158,7 @@ class CuratorClient:
         return read_statuses(self._expect(answered, "statuses"), len(frames))
 
     def asked(self, t: int, devices: Sequence[bytes]) -> list[bool]:
-        """Return which of some devices a drawn round is meant for."""
+        """Return which of the given devices a drawn round selected."""
         answered = self.request(
             "POST", f"/rounds/{t}/asked", content=b"".join(devices), headers=_BINARY
         )
@@ -168,7 +168,7 @@ class CuratorClient:
         return [byte == 1 for byte in body]
 
     def enrol(self, tokens: Sequence[str]) -> list[EnrolmentAnswer]:
-        """Exchange tokens, each good for one device, for identities; all of them or none."""
+        """Exchange enrolment tokens for device identities, one each; all succeed or none does."""
         answered = self.request("POST", "/enrolments", fields={"tokens": list(tokens)})
         if answered.code == _UNAUTHORISED:
             raise ServerError(
@@ -187,7 +187,7 @@ class CuratorClient:
         return found
 
     def mint(self, n: int, *, operator_token: str) -> list[str]:
-        """Return new enrolment tokens; only an operator may have them."""
+        """Request new enrolment tokens; requires the operator's token."""
         answered = self.request(
             "POST",
             "/operator/tokens",
@@ -202,7 +202,7 @@ class CuratorClient:
             raise ServerError(f"{self.url} gave no tokens; ask its operator") from None
 
     def leave(self, device: bytes, tag: bytes) -> bool:
-        """Have the curator forget a device; False where it does not know it any more."""
+        """Ask the curator to delete a device; False if it no longer knows it."""
         answered = self.request(
             "DELETE", f"/devices/{device.hex()}", headers={"Retrasyn-Tag": tag.hex()}
         )
@@ -229,13 +229,13 @@ def _open_client(url: str) -> httpx2.Client:
         import httpx2  # noqa: PLC0415 - an extra
     except ImportError:
         raise MissingExtra('httpx2 is not installed: pip install "retrasyn[device]"') from None
-    for library in ("httpx2", "httpcore2"):  # they would log addresses and headers
+    for library in ("httpx2", "httpcore2"):  # they would log URLs and headers
         logging.getLogger(library).setLevel(logging.WARNING)
     return httpx2.Client(
         base_url=url,
         timeout=httpx2.Timeout(_SECONDS, connect=_CONNECT_SECONDS),
         follow_redirects=False,
-        trust_env=not is_loopback(url),  # a proxy has no business between two local processes
+        trust_env=not is_loopback(url),  # no proxy between two local processes
         headers={"User-Agent": "retrasyn", "Accept-Encoding": "identity"},
     )
 

@@ -1,6 +1,6 @@
-"""Sources of positions: a fixed place, the rows of a file, or the latest fix received.
+"""Position sources: a fixed position, the rows of a file, or the latest fix received.
 
-A fix is read at one instant per round. None means that there is none, which is a null report.
+A source is read once per round. None means that there is no fix, which makes a null report.
 """
 
 from __future__ import annotations
@@ -19,58 +19,58 @@ from retrasyn.device.tracker import Fix
 from retrasyn.errors import InputError
 
 AHEAD = 5_000
-"""Milliseconds that a fix may seem to come from the future: phones' clocks are not exact."""
+"""Milliseconds by which a fix may lie in the future, to allow for inexact phone clocks."""
 
 
 class FixSource(Protocol):
     """A source of this device's positions."""
 
     def at(self, wall: int, *, period: int) -> Fix | None:
-        """Return the position at an instant in milliseconds since 1970; a period has seconds."""
+        """Return the position at `wall` (milliseconds since 1970); `period` is in seconds."""
         ...  # pragma: no cover - a protocol has no body
 
     def next_round(self) -> bool:
-        """Go on to the next round; False where the owner stops to share."""
+        """Advance to the next round; False if the owner stops sharing."""
         ...  # pragma: no cover - a protocol has no body
 
 
 @dataclass(frozen=True, slots=True)
 class StandingStill:
-    """Always the same place."""
+    """A source that always returns the same position."""
 
     fix: Fix = field(repr=False)
 
     def at(self, wall: int, *, period: int) -> Fix | None:
-        """Return the place."""
+        """Return the fixed position."""
         del wall, period
         return self.fix
 
     def next_round(self) -> bool:
-        """Never stop."""
+        """Return True: sharing never stops."""
         return True
 
 
 @dataclass(slots=True)
 class RecordedFixes:
-    """One row per round; an empty place is a round without a fix."""
+    """A source with one row per round; None is a round without a fix."""
 
     rows: list[Fix | None] = field(repr=False)
     _place: int = -1
 
     def at(self, wall: int, *, period: int) -> Fix | None:
-        """Return the row of this round."""
+        """Return the current round's row."""
         del wall, period
         return self.rows[self._place] if 0 <= self._place < len(self.rows) else None
 
     def next_round(self) -> bool:
-        """Go on to the next row."""
+        """Advance to the next row; False after the last."""
         self._place += 1
         return self._place < len(self.rows)
 
 
 @dataclass(slots=True)
 class Latest:
-    """The latest fix heard, for a period; older ones and those of the future are not used.
+    """The latest fix received, valid for one period; older and future fixes are not used.
 
     >>> latest = Latest()
     >>> latest.hear((2.0, 3.0), 10_000)
@@ -84,28 +84,28 @@ class Latest:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def hear(self, fix: Fix, taken: int) -> None:
-        """Note a fix and when it was taken; one that is older than the last is not used."""
+        """Store a fix and its time, unless it is older than the current one."""
         with self._lock:
             if taken >= self._taken or self._fix is None:
                 self._fix, self._taken = fix, taken
 
     def end(self) -> None:
-        """Note that no more fixes will come."""
+        """Signal that no more fixes will come."""
         self._over = True
 
     def at(self, wall: int, *, period: int) -> Fix | None:
-        """Return the latest fix if it is at most a period old."""
+        """Return the latest fix if it is at most one period old."""
         with self._lock:
             fresh = wall - period * 1000 <= self._taken <= wall + AHEAD
             return self._fix if fresh else None
 
     def next_round(self) -> bool:
-        """Go on until the end is noted."""
+        """Return whether more fixes may come."""
         return not self._over
 
 
 def read_place(text: str) -> Fix:
-    """Return the place that an option names.
+    """Parse a position given as ``x,y``.
 
     >>> read_place("2.5,-1")
     (2.5, -1.0)
@@ -121,7 +121,7 @@ def read_place(text: str) -> Fix:
 
 
 def read_rows(path: Path) -> RecordedFixes:
-    """Read the columns x and y of a CSV file, a row per round."""
+    """Read columns x and y of a CSV file, one row per round."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
             table = csv.DictReader(file)
@@ -149,9 +149,9 @@ def _row(path: Path, number: int, row: dict[str, str | None]) -> Fix | None:
 
 
 def hear_line(lines: IO[bytes], latest: Latest, now: Callable[[], Instant]) -> str:
-    """Hear one position if there is a line; return what is wrong with it, or nothing.
+    """Read one line into `latest`; return an error message, or an empty string.
 
-    A line is an object with x and y. Whatever is wrong with it is said without repeating it.
+    A line is a JSON object with x and y. Error messages never repeat its content.
     """
     line = lines.readline(4096)
     if not line:

@@ -1,6 +1,6 @@
 """The loop of one device: fetch a round, draw, wait for a fix, report, send until settled.
 
-All that protects its owner stands in `retrasyn.device`; here are only clocks, waiting and sending.
+Everything privacy-critical is in `retrasyn.device`; this module only does timing and sending.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Hear = Callable[[bytes], Reaction]
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of a frame: the last status heard, and what a device does about it.
+    """Outcome of sending a frame: the last status received, and the device's reaction to it.
 
-    What is still to be sent again when there is no time left was not heard in time.
+    A reaction that is still "resend" when time is up means that no final answer came in time.
     """
 
-    status: str  # empty if nobody answered
+    status: str  # empty if there was no answer
     reaction: Reaction = "resend"
 
 
@@ -46,9 +46,9 @@ def send(
     until: int,
     what: str,
 ) -> Fate:
-    """Send the same bytes again, with growing pauses, until they are settled or `until` is past.
+    """Send a frame, retrying with growing pauses, until it is settled or `until` has passed.
 
-    `until` has milliseconds since 1970. Frames without a listener are judged by their status alone.
+    `until` is in milliseconds since 1970. Without `hear`, the reaction follows from the status.
     """
     wait, fate = _FIRST_WAIT, Fate("")
     while True:
@@ -75,10 +75,10 @@ def send(
 def heartbeat_of(
     manifest: Manifest, id_: bytes, reporter: Reporter, *, kind: int, t: int
 ) -> bytes | None:
-    """Return the heartbeat of a round, None where the manifest wants none.
+    """Return the heartbeat of a round, or None if the manifest requires none.
 
-    Where presence is counted, those who share say so, and no more; where it is flagged, also
-    whether they start or stop; where it is hidden, nobody says anything.
+    With presence "count", a heartbeat says only that a device shares; with "flags", also whether
+    it starts or stops; with "hidden", there are no heartbeats.
     """
     if kind == ABSENT or manifest.presence == "hidden":
         return None
@@ -90,15 +90,15 @@ def heartbeat_of(
     return encode_heartbeat(beat, reporter.key)
 
 
-_MOMENT = 200  # milliseconds before closing by which a report is made
+_MOMENT = 200  # milliseconds before closing at which a report must be made
 Decision = Drawn | Answer | Refusal
 Step = Callable[["_Part", int], None]
-"""Does one thing in a round, and must be done with it by an instant."""
+"""An action within a round, called with the deadline for completing it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a device did about a round, in words for its owner: no place, no bits, no name."""
+    """Summary of a round for the device's owner, without position, bits or name."""
 
     t: int
     words: str
@@ -111,13 +111,13 @@ class Told:
 
 @dataclass(slots=True)
 class _Part:
-    """What a device does in one round."""
+    """State of a device within one round."""
 
     opened: Opened
     decision: Decision
     _: KW_ONLY
     sharing: bool
-    settled: bool = False  # whether the heartbeat needs no further care
+    settled: bool = False  # whether the heartbeat is settled
     told: Told = field(init=False)
 
     def __post_init__(self) -> None:
@@ -126,12 +126,12 @@ class _Part:
 
 @dataclass(slots=True)
 class Loop:
-    """Drives a reporter and a tracker by a clock."""
+    """Runs a reporter and a tracker through the rounds of a campaign."""
 
     server: CuratorClient
     reporter: Reporter = field(repr=False)
     manifest: Manifest
-    id: bytes  # of the manifest
+    id: bytes  # manifest id
     fixes: FixSource = field(repr=False)
     clock: LoopClock = field(repr=False)
     words: Words = field(default=system_bytes, repr=False)
@@ -143,10 +143,10 @@ class Loop:
         self._tracker = Tracker(self.manifest, self.words)
 
     def run(self, rounds: int | None = None) -> Iterator[Told]:
-        """Take part in rounds while the owner shares; one round more then says that it is over.
+        """Take part in rounds while the owner shares, and in one more to announce the end.
 
-        Where presence is hidden, the absent report null: so it goes on when sharing has ended, for
-        as many rounds as are asked for. Told to stop by the clock, it ends at once.
+        With hidden presence, absent devices send null reports, so the loop continues after sharing
+        ends until `rounds` is reached. It ends at once if the clock is stopped.
         """
         n, last, over = 0, -1, False
         while not over:
@@ -163,9 +163,9 @@ class Loop:
             n, last = n + 1, opened.t
 
     def _take_part(self, opened: Opened, *, sharing: bool) -> Told | None:
-        """Do what is due in a round, at instants none of which depends on a place."""
+        """Carry out a round's actions, at instants that do not depend on the position."""
         now = self.clock.now()
-        if sharing:  # presence; the place comes later
+        if sharing:  # presence only; the position comes later
             self._tracker.observe(opened.t, None, boot=now.boot)
         else:
             self._tracker.stop(opened.t, boot=now.boot)
@@ -180,11 +180,11 @@ class Loop:
         return part.told
 
     def _due(self, part: _Part, now: int) -> list[tuple[int, Step]]:
-        """Return what is to be done when.
+        """Return the actions of a round with their instants.
 
-        The place is read in the middle of the round, or at the drawn instant if that is before.
-        So two readings never lie further apart than rounds do and half a period, and a ledger that
-        counts uptime in whole rounds, to the nearest, agrees with one that counts rounds.
+        The position is read in the middle of the round, or earlier at the drawn instant. So the
+        time between two readings exceeds that between their rounds by at most half a period, and
+        a ledger that rounds uptime to whole rounds agrees with one that counts rounds.
         """
         close, span = part.opened.close, max(part.opened.close - now, 1)
         middle = self._rounds.opening(part.opened.t) + self.manifest.period * 500
@@ -202,7 +202,7 @@ class Loop:
         return sorted(steps, key=lambda step: step[0])
 
     def _decide(self, opened: Opened) -> Decision:
-        """Draw; a round of another campaign than the pinned one may end everything."""
+        """Draw whether to report; a round of another campaign may end the loop."""
         try:
             if self.manifest.sampling == "curator" and not any(
                 self.server.asked(opened.t, [self.reporter.device])
@@ -213,7 +213,7 @@ class Loop:
         return self.reporter.draw(opened.envelope, self.clock.now(), self._tracker)
 
     def _sample(self, part: _Part, _until: int) -> None:
-        """Read the place, once; make the report if the round is ours."""
+        """Read the position once, and make the report if this device was drawn."""
         now = self.clock.now()
         if part.sharing:
             fix = self.fixes.at(now.wall, period=self.manifest.period)
@@ -222,7 +222,7 @@ class Loop:
             part.decision = self.reporter.report(part.opened.envelope, now, self._tracker)
 
     def _report(self, part: _Part, _until: int) -> None:
-        """Send what was made, now or before a restart, and say what became of it."""
+        """Send the report, made now or before a restart, and record the outcome."""
         t = part.opened.t
         if isinstance(part.decision, Refusal):
             part.told = Told(t, part.decision.reason)
@@ -232,7 +232,7 @@ class Loop:
             part.told = Told(t, f"reported, {fate.status or 'nobody answered'}", sent=True)
 
     def _beat(self, part: _Part, until: int) -> None:
-        """Say that this device shares, where that is counted."""
+        """Send the heartbeat, if the campaign counts presence."""
         t, kind = part.opened.t, self._tracker.kind(part.opened.t)
         frame = heartbeat_of(self.manifest, self.id, self.reporter, kind=kind, t=t)
         fate = None

@@ -1,4 +1,4 @@
-"""A device kept in a folder: its identity, and enrolling, consenting and leaving."""
+"""A device stored in a folder: its identity, enrolment, consent and leaving."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _LEAVING = b"retrasyn/1/leave\n"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What enrolment returned."""
+    """A device's identity as issued at enrolment: server, id and key."""
 
     server: str
     device: bytes = field(repr=False)
     key: bytes = field(repr=False)
 
     def leave_tag(self, manifest: bytes) -> bytes:
-        """Return the tag that proves a request to forget comes from this device."""
+        """Return the tag that authenticates this device's deletion request."""
         return tag_of(self.key, _LEAVING + manifest + self.device)
 
 
 def read_link(link: str) -> tuple[str, str]:
-    """Return the address and the token of an enrolment link.
+    """Return the URL and the token of an enrolment link.
 
     >>> read_link("http://127.0.0.1:8700/#enrol=abc")
     ('http://127.0.0.1:8700', 'abc')
@@ -56,7 +56,7 @@ def read_link(link: str) -> tuple[str, str]:
 
 
 def read_identity(folder: Path) -> Identity | None:
-    """Return the identity kept in a folder, None where there is none."""
+    """Return the identity stored in a folder, or None."""
     path = folder / FILE
     try:
         given = parse_json(path.read_bytes())
@@ -77,7 +77,7 @@ def read_identity(folder: Path) -> Identity | None:
 
 
 def write_identity(folder: Path, identity: Identity) -> None:
-    """Keep an identity, whole or not at all, readable by its owner only."""
+    """Store an identity atomically, readable by its owner only."""
     text = json.dumps(
         {"server": identity.server, "device": identity.device.hex(), "key": identity.key.hex()}
     )
@@ -85,7 +85,7 @@ def write_identity(folder: Path, identity: Identity) -> None:
 
 
 def write_privately(path: Path, content: bytes) -> None:
-    """Write a file of the owner's, durably: beside its place first, then over it."""
+    """Write a file durably and atomically, readable by its owner only."""
     temporary = path.with_name(path.name + ".new")
     try:
         temporary.unlink(missing_ok=True)
@@ -103,7 +103,7 @@ def write_privately(path: Path, content: bytes) -> None:
 
 
 def open_folder(folder: Path) -> Path:
-    """Make a device's folder, for its owner only, and see that files can be made in it."""
+    """Create a device's folder, private to its owner, and check that it is writable."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as fault:
@@ -124,12 +124,12 @@ def _damaged(path: Path) -> LedgerError:
 
 LEDGER = "ledger"
 Agree = Callable[[Manifest], bool]
-"""Shows a manifest to the owner and returns whether they agree."""
+"""Shows a manifest to the owner and returns whether they agree to it."""
 
 
 @dataclass(slots=True)
 class Owned:
-    """A folder with an identity, a ledger and its witness."""
+    """A device's folder: its identity, its ledger and the ledger's witness."""
 
     folder: Path
     verify: Verify = field(default=verify_ed25519, repr=False)
@@ -137,7 +137,7 @@ class Owned:
 
     @property
     def store(self) -> SQLiteStore:
-        """The ledger; one process at a time has it."""
+        """The ledger, open in one process at a time."""
         if self._store is None:
             self._store = SQLiteStore(self.folder / LEDGER)
         return self._store
@@ -153,7 +153,7 @@ class Owned:
         return found
 
     def reporter(self) -> Reporter:
-        """Open the device itself."""
+        """Return the device's reporter."""
         who = self.identity
         return Reporter(who.device, who.key, self.store, self.verify)
 
@@ -169,7 +169,7 @@ class Owned:
             self._store.close()
 
     def enrol(self, link: str, agree: Agree) -> Manifest:
-        """Show what the campaign promises, and enrol if the owner agrees."""
+        """Show the campaign's terms, and enrol if the owner agrees."""
         url, token = read_link(link)
         open_folder(self.folder)
         if read_identity(self.folder) is not None:
@@ -177,7 +177,7 @@ class Owned:
                 f"folder {self.folder} already holds a device; leave first (retrasyn device "
                 "leave) or name another with --folder"
             )
-        self.store.load()  # an unreadable ledger is found before the token is used up
+        self.store.load()  # fails on an unreadable ledger before the token is used up
         with CuratorClient(url) as server:
             envelope = server.campaign()
             manifest = read_campaign(envelope, self.verify)
@@ -188,19 +188,19 @@ class Owned:
         return self.reporter().pin(envelope, read_clocks())
 
     def accept(self, envelope: bytes, agree: Agree) -> Manifest:
-        """Pin what the campaign promises now, if the owner agrees; a change means quarantine."""
+        """Pin the campaign's current manifest if the owner agrees; a change causes quarantine."""
         manifest = read_campaign(envelope, self.verify)
         if not agree(manifest):
             raise ConsentError("you did not agree, so this device stays silent")
         return self.reporter().pin(envelope, read_clocks())
 
     def pinned(self) -> bytes:
-        """Return the text of the manifest the owner agreed to; nothing if there is none."""
+        """Return the manifest text the owner agreed to, empty if there is none."""
         found = self.store.load()
         return getattr(found, "pinned", b"")
 
     def agreed_to(self, envelope: bytes) -> Manifest:
-        """Return the manifest of a campaign, or refuse it where the owner agreed to another."""
+        """Return a campaign's manifest; an error if the owner agreed to a different one."""
         manifest = read_campaign(envelope, self.verify)
         text, _ = unseal(envelope)
         if text == self.pinned():
@@ -211,7 +211,7 @@ class Owned:
         )
 
     def status(self) -> tuple[Identity | None, DeviceStatus]:
-        """Return what the owner may see; once a device has left, its ledger goes in time."""
+        """Return the device's status; removes the ledger of a device that left, once it may go."""
         who, now = read_identity(self.folder), read_clocks()
         if who is None and not is_there(self.folder / LEDGER):
             raise LedgerError(
@@ -225,26 +225,26 @@ class Owned:
         return who, status
 
     def leave(self) -> bool:
-        """Have the curator forget this device; tell whether it still knew it."""
+        """Ask the curator to delete this device; return whether it still knew it."""
         who, text = self.identity, self.pinned()
         with CuratorClient(who.server) as server:
             known = server.leave(who.device, who.leave_tag(manifest_id(text)))
-        # Its window counts from now: only when it has passed may the ledger be forgotten.
+        # The window starts now: the ledger may be deleted only after it has passed.
         self.reporter().quarantine("the owner left", read_clocks())
         (self.folder / FILE).unlink()
         return known
 
     def _remove(self) -> None:
-        """Remove the ledger of a device that has left, once nothing needs it any more."""
+        """Remove the ledger, and the folder if it is then empty."""
         self.close()
         for path in self.folder.glob(LEDGER + "*"):
             path.unlink()
-        with suppress(OSError):  # other files of the owner's stay
+        with suppress(OSError):  # the folder may hold other files of the owner
             self.folder.rmdir()
 
 
 def read_campaign(envelope: bytes, verify: Verify) -> Manifest:
-    """Read a sealed manifest and check that its own key signed it."""
+    """Parse a sealed manifest and verify that it is signed with its own key."""
     text, signature = unseal(envelope)
     manifest = decode_manifest(text)
     if not verify(manifest.key, signed_part("manifest", text), signature):

@@ -1,4 +1,4 @@
-"""Which round it is, by the device's own clock, and waiting for an instant of it."""
+"""Determines the current round by the device's own clock, and waits for new rounds."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from retrasyn.messages import Manifest
 from retrasyn.wire.canonical import unseal
 from retrasyn.wire.texts import decode_round, manifest_id
 
-_SLICE = 0.5  # seconds: a wall clock that is set must not leave anybody waiting for hours
+_SLICE = 0.5  # seconds: short sleeps, because the wall clock may be changed
 
 
 class LoopClock(Protocol):
-    """The clock a loop goes by."""
+    """The clock used by a loop."""
 
     def now(self) -> Instant:
-        """Return what the clocks show."""
+        """Return the current time of all clocks."""
         ...  # pragma: no cover - a protocol has no body
 
     def wait_until(self, wall: float) -> bool:
-        """Wait for an instant in milliseconds since 1970; False if told to stop before."""
+        """Wait until `wall` (milliseconds since 1970); False if stopped before."""
         ...  # pragma: no cover - a protocol has no body
 
 
@@ -36,11 +36,11 @@ class RealClock:
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def now(self) -> Instant:
-        """Return what the clocks show."""
+        """Return the current time of all clocks."""
         return read_clocks()
 
     def wait_until(self, wall: float) -> bool:
-        """Wait for an instant, a little at a time."""
+        """Wait until `wall` in short sleeps; False if stopped before."""
         while not self.stopped.is_set():
             left = (wall - read_clocks().wall) / 1000
             if left <= 0:
@@ -50,13 +50,13 @@ class RealClock:
 
 
 log = logging.getLogger(__name__)
-_POLL, _SLOWEST_POLL = 50, 2_000  # milliseconds between two questions for the round
+_POLL, _SLOWEST_POLL = 50, 2_000  # milliseconds between two polls for the round
 _OK = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A round as it was fetched; its signature is for the reporter to check."""
+    """A fetched round, whose signature is not yet verified (the reporter does that)."""
 
     t: int
     envelope: bytes = field(repr=False)
@@ -69,12 +69,12 @@ class RoundFollower:
 
     server: CuratorClient
     manifest: Manifest
-    id: bytes  # of the manifest
+    id: bytes  # manifest id
     clock: LoopClock = field(repr=False)
     _warned: bool = field(default=False, init=False)
 
     def own(self) -> int:
-        """Return the round that this device's clock says it is."""
+        """Return the current round by this device's clock."""
         return (self.clock.now().wall // 1000 - self.manifest.epoch) // self.manifest.period
 
     def opening(self, t: int) -> int:
@@ -82,7 +82,7 @@ class RoundFollower:
         return (self.manifest.epoch + t * self.manifest.period) * 1000
 
     def after(self, last: int) -> Opened | None:
-        """Wait for a round newer than the last; None if told to stop."""
+        """Wait for a round after `last`; None if stopped."""
         if not self.clock.wait_until(self.opening(max(self.own(), last + 1))):
             return None
         poll = _POLL
@@ -91,7 +91,7 @@ class RoundFollower:
                 found = self._fetch(last)
             except (ServerError, WireError) as fault:
                 level = logging.DEBUG if poll == self._slowest else logging.WARNING
-                log.log(level, "no round yet: %s", fault)  # not again and again
+                log.log(level, "no round yet: %s", fault)  # repeats go to the debug level
                 found = None
             if found is not None:
                 return found
@@ -104,7 +104,7 @@ class RoundFollower:
         return min(_SLOWEST_POLL, self.manifest.period * 100)
 
     def check_campaign(self) -> None:
-        """Stop where the campaign is not the one the owner agreed to."""
+        """Raise if the campaign is not the one the owner agreed to."""
         text, _ = unseal(self.server.campaign())
         if manifest_id(text) != self.id:
             raise ConsentError(
@@ -113,7 +113,7 @@ class RoundFollower:
             )
 
     def _fetch(self, last: int) -> Opened | None:
-        """Ask once for the round that is current by both clocks."""
+        """Fetch the round once; None unless it is current by both clocks."""
         answered = self.server.current_round()
         if answered.code != _OK:
             return None

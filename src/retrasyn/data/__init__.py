@@ -1,4 +1,4 @@
-"""Trajectories in memory, and the files they come from and go to."""
+"""Trajectories in memory, and reading and writing them as files."""
 
 from retrasyn.data.reading_files import read
 from retrasyn.data.trajectories import Trajectories

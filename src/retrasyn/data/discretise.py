@@ -1,4 +1,4 @@
-"""From fixes at any time to one point per user and step (Sec. III-B, time discretisation)."""
+"""Discretises time: raw fixes become one point per user and step (Sec. III-B)."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 _MICRO = 1_000_000
 _UNITS = {"ms": 1e-3, "s": 1, "sec": 1, "min": 60, "h": 3600, "d": 86400}
-_COMPACT = 1 << 22  # rows gathered before they are looked through again
+_COMPACT = 1 << 22  # rows buffered before the next compaction
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,17})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionSummary:
-    """What came in, what went out, and what was left out and why."""
+    """Counts of a conversion: fixes read, points written, and rows dropped by reason."""
 
-    n_fixes: int  # read, skipped ones included
+    n_fixes: int  # fixes read, including skipped ones
     n_points: int
     n_users: int
     n_streams: int
     mean_length: float
-    n_timestamps: int  # from the first to the last
+    n_timestamps: int  # from the first timestamp to the last
     n_outside: int  # fixes outside the box
     n_duplicates: int  # fixes with a later one of the same user in the same step
-    n_skipped: int  # lines that could not be used
-    n_unprojectable: int  # fixes the target coordinate system has no place for
+    n_skipped: int  # unusable lines
+    n_unprojectable: int  # fixes that cannot be projected to the target coordinate system
 
     def to_dict(self) -> dict[str, int | float]:
         """Return all counts by name."""
@@ -58,16 +58,17 @@ def discretise(
     dense: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Trajectories, ConversionSummary]:
-    """Keep the last fix of every user in every step; cut a user's steps into streams at gaps.
+    """Keep each user's last fix in every step and split a user's steps into streams at gaps.
 
     Steps are `every` seconds long (or as text: 10min) and numbered from the one that holds the
-    first fix; None says that times are steps already. The box is in the coordinates of the
-    result, and what lies outside is left out before the last fix is chosen. `dense` numbers steps
-    without any fix away; the result then has no clock. `progress` is told the fixes read so far.
+    first fix; None means that times are already steps. The box is in the coordinates of the
+    result; fixes outside it are dropped before the last fix is chosen. `dense` removes steps
+    without any fix from the numbering; the result then has no clock. `progress` is called with
+    the number of fixes read so far.
     """
     period = None if every is None else read_period(every)
     if box is not None:
-        Grid(box, 1)  # refuses a box without area
+        Grid(box, 1)  # rejects a box without area
     kept = _Kept(period or 1)
     place = Placing(box, from_crs, to_crs)
     alike = _Alike()
@@ -114,13 +115,13 @@ def read_period(every: float | str) -> int:
 
 @dataclass(slots=True)
 class _Alike:
-    """Refuses chunks that do not go together."""
+    """Rejects chunks that are incompatible with each other."""
 
     first: Fixes | None = None
-    zoned: Fixes | None = None  # the first chunk whose times have, or surely lack, an offset
+    zoned: Fixes | None = None  # first chunk known to have, or to lack, UTC offsets
 
     def check(self, chunk: Fixes, period: int | None) -> None:
-        """Refuse a chunk that differs from the first in what its columns mean."""
+        """Reject a chunk whose columns mean something else than those of the first chunk."""
         if not chunk.n_fixes:
             return
         if chunk.kind == "instants" and period is None:
@@ -148,22 +149,22 @@ class _Alike:
 
 @dataclass(slots=True)
 class _Kept:
-    """The last fix of every user and step so far: it grows with these, not with the fixes."""
+    """The last fix of every user and step so far; memory grows with these, not with the fixes."""
 
     period: int
     n_skipped: int = 0
     _tables: list[pa.Table] = field(default_factory=list)
     _n_rows: int = 0
-    _n_compact: int = 0  # rows that were left when last looked through
+    _n_compact: int = 0  # rows left after the last compaction
 
     def add(self, table: pa.Table) -> None:
-        """Take a chunk, reduced at once."""
+        """Add a chunk, reduced to the last fix of each user and step."""
         if not table.num_rows:
             return
         reduced = _last_of_steps(table.combine_chunks(), self.period)
         self._tables.append(reduced)
         self._n_rows += reduced.num_rows
-        # twice what was left: every row is looked at a bounded number of times on average
+        # doubling: each row is compacted a bounded number of times on average
         if self._n_rows > 2 * self._n_compact + _COMPACT:
             self._compact()
 
@@ -178,7 +179,7 @@ class _Kept:
         return self._tables.pop()
 
     def _compact(self) -> None:
-        # One copy at a time: each line lets go of what the one before it made.
+        # One copy at a time: each line frees the result of the one before it.
         joined = pa.concat_tables(self._tables).unify_dictionaries()
         self._tables.clear()
         joined = joined.combine_chunks()
@@ -191,7 +192,7 @@ class _Kept:
 def _last_of_steps(table: pa.Table, period: int) -> pa.Table:
     """Return the last row of every (user, step), sorted by user and time.
 
-    Of rows at the same time the later in the file is last.
+    Ties in time go to the row that comes later in the file.
     """
     user, time = _codes(table, "user"), _numbers(table, "time")
     order = None
@@ -210,17 +211,17 @@ def _last_of_steps(table: pa.Table, period: int) -> pa.Table:
 def _streams(
     table: pa.Table, period: int | None, *, dense: bool, crs: str | None
 ) -> tuple[Trajectories, int]:
-    """Number the steps, cut streams where a user is missing or a trip ends, name the users."""
-    x, y = (np.array(table[name].to_numpy()) for name in ("x", "y"))  # our own, and writable
+    """Number the steps, split streams at gaps and trip ends, and assign user identifiers."""
+    x, y = (np.array(table[name].to_numpy()) for name in ("x", "y"))  # writable copies
     table = table.drop_columns(["x", "y"])
     user, trip = _codes(table, "user"), _codes(table, "trip")
     texts = table["user"].chunk(0).dictionary.to_numpy(zero_copy_only=False).astype(str)
     step, clock = _numbered(_numbers(table, "time"), period)
-    del table  # so that the times go
+    del table  # frees the times
     if dense:
         used, numbered = np.unique(step, return_inverse=True)
         if used.size != used[-1] - used[0] + 1:
-            clock = None  # numbers no longer follow the clock
+            clock = None  # step numbers no longer follow the clock
             step = numbered + (0 if period else int(used[0]))
     _refuse_span(step)
     same = (user[1:] == user[:-1]) & (trip[1:] == trip[:-1]) & (np.diff(step) == 1)
@@ -246,7 +247,7 @@ def _streams(
 def _numbered(
     time: npt.NDArray[np.int64], period: int | None
 ) -> tuple[npt.NDArray[np.int64], Clock | None]:
-    """Return the step of every time, and what steps mean."""
+    """Return the step of every time, and the clock of the steps."""
     if period is None:
         return time.astype(np.int64), None
     step = time // period
@@ -273,7 +274,7 @@ def _refuse_span(step: npt.NDArray[np.int64]) -> None:
 def _named(
     codes: npt.NDArray[np.int32], texts: npt.NDArray[np.str_]
 ) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[Any]], int]:
-    """Return users as whole numbers where all are written as such, else coded in sorted order."""
+    """Return users as integers if all are written as such, otherwise coded in sorted order."""
     used, rows = np.unique(codes, return_inverse=True)
     texts = texts[used]
     if all(_WHOLE.fullmatch(text) for text in texts.tolist()):

@@ -23,11 +23,11 @@ OPTIONAL = ("user_id",)
 TIME = pa.timestamp("us", tz="UTC")
 
 
-# Out
+# Export
 
 
 def schema_of(trajectories: Trajectories, *, datetime: bool = False) -> pa.Schema:
-    """Return the columns that `table_of` gives, with the metadata."""
+    """Return the schema of the table that `table_of` returns, including metadata."""
     fields = {"traj_id": pa.string() if "traj_id" in trajectories.labels else pa.int64()}
     if trajectories.user_of_stream is not None:
         fields["user_id"] = pa.string() if "user_id" in trajectories.labels else pa.int64()
@@ -40,7 +40,7 @@ def schema_of(trajectories: Trajectories, *, datetime: bool = False) -> pa.Schem
 
 
 def table_of(trajectories: Trajectories, *, datetime: bool = False) -> pa.Table:
-    """Return one row per point, identifiers as the user wrote them; with datetime, their time."""
+    """Return one row per point with original identifiers and, with `datetime`, a time column."""
     schema = schema_of(trajectories, datetime=datetime)
     columns: dict[str, Any] = {
         "traj_id": identifiers_of(trajectories, "traj_id"),
@@ -57,40 +57,40 @@ def table_of(trajectories: Trajectories, *, datetime: bool = False) -> pa.Table:
 
 
 def identifiers_of(trajectories: Trajectories, column: str) -> Any:
-    """Return the stream or the user of every point, as the user wrote it."""
+    """Return the stream or user of every point, in its original spelling."""
     numbers = trajectories.traj_id if column == "traj_id" else trajectories.user_id
     labels = trajectories.labels.get(column)
     return numbers if labels is None else pa.array(labels, pa.string()).take(pa.array(numbers))
 
 
 def time_texts(clock: Clock, t: npt.NDArray[np.int64]) -> pa.Array:
-    """Return when each timestamp begins, as text; each different one is written once."""
+    """Return the start of each timestamp as text, formatting each distinct one only once."""
     times, codes = np.unique(t, return_inverse=True)
     texts = iso_texts(instants(clock, times), whole_seconds=float(clock.period).is_integer())
     return pa.array(texts, pa.string()).take(pa.array(codes))
 
 
 def to_geodataframe(trajectories: Trajectories) -> Any:
-    """Return a GeoDataFrame of points, with the column time where the clock is known."""
+    """Return a GeoDataFrame of points, with a time column if the clock is known."""
     geopandas = geoparquet.load_extra("geopandas", "for a GeoDataFrame")
-    geoparquet.projjson(trajectories.crs)  # refuses a coordinate system nobody knows
+    geoparquet.projjson(trajectories.crs)  # rejects an unknown coordinate system
     table = table_of(trajectories, datetime=trajectories.clock is not None)
     points = geopandas.points_from_xy(trajectories.x, trajectories.y, crs=trajectories.crs)
     return geopandas.GeoDataFrame(table.drop_columns(["x", "y"]).to_pandas(), geometry=points)
 
 
 def to_trajectory_collection(trajectories: Trajectories) -> Any:
-    """Return a MovingPandas collection, in UTC; streams of one point are no lines and left out."""
+    """Return a MovingPandas collection in UTC; streams with a single point are left out."""
     clock_of(trajectories.clock, "a TrajectoryCollection")
     movingpandas = geoparquet.load_extra("movingpandas", "for a TrajectoryCollection")
     points = to_geodataframe(trajectories)
     points["time"] = points["time"].dt.tz_localize(None)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns of every stream without coordinate system
+        warnings.simplefilter("ignore")  # it warns about every stream without a CRS
         return movingpandas.TrajectoryCollection(points, "traj_id", t="time")
 
 
-# In
+# Import
 
 
 def trajectories_of(
@@ -100,7 +100,7 @@ def trajectories_of(
     clock: Clock | None = None,
     crs: str | None = None,
 ) -> Trajectories:
-    """Read a frame whose columns are called as `names` says."""
+    """Read a data frame; `names` maps each field to the frame's column name."""
     table = as_table(frame)
     kept = Metadata.of_schema(table.schema.metadata)
     there = table.column_names
@@ -127,7 +127,7 @@ def trajectories_of(
 
 
 def as_table(frame: Any) -> pa.Table:
-    """Return a frame as a table, without copying where that is possible."""
+    """Return a data frame as an Arrow table, without copying where possible."""
     if isinstance(frame, pa.Table):
         return frame
     if hasattr(frame, "to_arrow") and hasattr(frame, "geometry"):  # a GeoDataFrame
@@ -145,7 +145,7 @@ def as_table(frame: Any) -> pa.Table:
 
 
 def column(values: pa.ChunkedArray, name: str) -> npt.NDArray[Any]:
-    """Return one column as an array, refusing empty cells."""
+    """Return one column as an array; empty cells are an error."""
     if values.null_count:
         row = int(np.flatnonzero(values.is_null().to_numpy())[0]) + 1
         raise InputError(
@@ -159,7 +159,7 @@ def column(values: pa.ChunkedArray, name: str) -> npt.NDArray[Any]:
         values = values.cast(pa.large_string())
     if not pa.types.is_floating(values.type):
         return values.to_numpy()  # type: ignore[no-any-return]
-    numbers = np.empty(len(values))  # filled chunk by chunk: joined and widened in one copy
+    numbers = np.empty(len(values))  # filled chunk by chunk: concatenated and widened in one copy
     row = 0
     for chunk in values.chunks:
         numbers[row : row + len(chunk)] = chunk.to_numpy()

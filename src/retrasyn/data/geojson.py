@@ -1,4 +1,4 @@
-"""Points as GeoJSON (RFC 7946) and streams as OGC Moving Features JSON, made from columns."""
+"""Writes points as GeoJSON (RFC 7946) and streams as OGC Moving Features JSON."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ _CONTROLS = [chr(code) for code in range(32)]
 def point_features(
     trajectories: Trajectories, file: IO[bytes], *, datetime: bool = False
 ) -> Iterator[BlockWriter]:
-    """Open a collection with a feature per point; every block given adds its points."""
+    """Open a collection with one feature per point; each block passed in adds its points."""
     head = opening(trajectories)
     if trajectories.crs is not None and trajectories.crs.upper() not in LONGITUDE_LATITUDE:
-        # Older than the RFC, which knows degrees only; GDAL and GeoPandas go by it.
+        # Predates the RFC, which allows degrees only; GDAL and GeoPandas still read it.
         head["crs"] = {"type": "name", "properties": {"name": urn_of(trajectories.crs)}}
     with collection(file, head) as add:
         yield lambda block: add(_points(block, datetime=datetime))
 
 
 def opening(trajectories: Trajectories) -> dict[str, Any]:
-    """Return how every collection begins: its kind, and what is known of clock and coordinates."""
+    """Return the leading members of a collection: its type and any clock and CRS metadata."""
     known = Metadata(trajectories.clock, trajectories.crs)
     return {"type": "FeatureCollection"} | ({} if known == Metadata() else {KEY: known.to_dict()})
 
 
 def urn_of(crs: str) -> str:
-    """Name a coordinate system as GeoJSON does.
+    """Return the URN that GeoJSON uses for a coordinate system.
 
     >>> urn_of("EPSG:3857")
     'urn:ogc:def:crs:EPSG::3857'
@@ -55,7 +55,7 @@ def urn_of(crs: str) -> str:
 
 @contextmanager
 def collection(file: IO[bytes], head: dict[str, Any]) -> Iterator[Callable[[pa.Array], None]]:
-    """Write a collection around features, which arrive as arrays of JSON text."""
+    """Write a collection whose features arrive as arrays of JSON text."""
     file.write(json.dumps(head)[:-1].encode() + b', "features": [')
     comma = len(",")
 
@@ -63,7 +63,7 @@ def collection(file: IO[bytes], head: dict[str, Any]) -> Iterator[Callable[[pa.A
         nonlocal comma
         if len(features):
             lines = joined(",\n", features)
-            # The texts of an array lie one behind the other: they are the file.
+            # An array's texts are contiguous in memory and can be written as they are.
             end = int(np.frombuffer(lines.buffers()[1], np.int64)[len(lines)])
             file.write(memoryview(lines.buffers()[2])[comma:end])
             comma = 0
@@ -73,7 +73,7 @@ def collection(file: IO[bytes], head: dict[str, Any]) -> Iterator[Callable[[pa.A
 
 
 def _points(block: Trajectories, *, datetime: bool) -> pa.Array:
-    """Return a feature per point: [n_points]."""
+    """Return one feature per point: [n_points]."""
     properties = ['{"type":"Feature","properties":{"traj_id":', identifier_texts(block, "traj_id")]
     if block.user_of_stream is not None:
         properties += [',"user_id":', identifier_texts(block, "user_id")]
@@ -86,7 +86,7 @@ def _points(block: Trajectories, *, datetime: bool) -> pa.Array:
 
 
 def joined(*pieces: Any) -> pa.Array:
-    """Join texts and arrays of texts row by row."""
+    """Concatenate strings and string arrays row by row."""
     columns = [
         pa.scalar(piece, _TEXT) if isinstance(piece, str) else piece.cast(_TEXT) for piece in pieces
     ]
@@ -94,21 +94,21 @@ def joined(*pieces: Any) -> pa.Array:
 
 
 def number_texts(numbers: Any) -> pa.Array:
-    """Write numbers with as few digits as bring them back bit by bit."""
+    """Format numbers with the fewest digits that round-trip exactly."""
     return pa.array(numbers).cast(_TEXT)
 
 
 def coordinate_texts(block: Trajectories) -> pa.Array:
-    """Write positions: [n_points]."""
+    """Format positions as JSON: [n_points]."""
     return joined("[", number_texts(block.x), ",", number_texts(block.y), "]")
 
 
 def identifier_texts(block: Trajectories, column: str) -> pa.Array:
-    """Write the stream or the user of every point as JSON."""
+    """Format the stream or user of every point as JSON."""
     if column not in block.labels:
         return number_texts(identifiers_of(block, column))
     texts = identifiers_of(block, column).cast(_TEXT)
-    for character in ("\\", '"', *_CONTROLS):  # the backslash first: the others bring their own
+    for character in ("\\", '"', *_CONTROLS):  # the backslash first: the other escapes contain one
         if pc.any(pc.match_substring(texts, character)).as_py():
             texts = pc.replace_substring(texts, character, json.dumps(character)[1:-1])
     return joined('"', texts, '"')
@@ -119,7 +119,7 @@ _UTC = {"type": "Name", "properties": {"name": "urn:ogc:data:time:iso8601"}}
 
 @contextmanager
 def stream_features(trajectories: Trajectories, file: IO[bytes]) -> Iterator[BlockWriter]:
-    """Open a collection with a feature per stream; every block given adds its streams."""
+    """Open a collection with one feature per stream; each block passed in adds its streams."""
     clock = clock_of(trajectories.clock, "MF-JSON")
     head = {**opening(trajectories), "trs": _UTC}
     if trajectories.crs is not None:
@@ -129,10 +129,10 @@ def stream_features(trajectories: Trajectories, file: IO[bytes]) -> Iterator[Blo
 
 
 def _streams(block: Trajectories, clock: Clock) -> pa.Array:
-    """Return a feature per stream: [n_streams].
+    """Return one feature per stream: [n_streams].
 
-    A moving point needs two instants; a stream of one point stays until half its time step is
-    over, which is still its own step.
+    A moving point needs two instants, so a stream of one point stays in place for half its time
+    step.
     """
     alone = block.lengths == 1  # [n_streams]
     rows = np.arange(block.n_points) + np.repeat(np.cumsum(alone) - alone, block.lengths)
@@ -157,7 +157,7 @@ def _streams(block: Trajectories, clock: Clock) -> pa.Array:
 
 
 def _first_rows(block: Trajectories) -> Trajectories:
-    """Return every stream with its first point only."""
+    """Return every stream cut down to its first point."""
     first = block.starts[:-1]
     return dataclasses.replace(
         block, starts=np.arange(block.n_streams + 1), x=block.x[first], y=block.y[first]

@@ -1,4 +1,4 @@
-"""Points in GeoParquet 1.1: well-known binary, and what the file says of it."""
+"""Points in GeoParquet 1.1: well-known binary and the file's ``geo`` metadata."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GEOMETRY = "geometry"
 LONGITUDE_LATITUDE = ("EPSG:4326", "OGC:CRS84")
 _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
 _LITTLE, _BIG = 1, 0
-_FLAT, _DEEP = (1,), (1001, 2001, 0x80000001, 0x40000001)  # with one more number: z or m
+_FLAT, _DEEP = (1,), (1001, 2001, 0x80000001, 0x40000001)  # with an extra z or m
 _SCHEMA = "https://proj.org/schemas/v0.7/projjson.schema.json"
 _WGS_84: dict[str, Any] = {
     "type": "GeographicCRS",
@@ -62,7 +62,7 @@ _WGS_84: dict[str, Any] = {
 }
 
 
-# Out
+# Writing
 
 
 def points(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> pa.Array:
@@ -76,7 +76,7 @@ def points(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> pa.Array:
 
 
 def geo_entry(trajectories: Trajectories) -> dict[bytes, bytes]:
-    """Return the schema's entry ``geo``, without which no reader would see a geometry."""
+    """Return the schema's ``geo`` entry, which readers need to recognise the geometry."""
     about: dict[str, Any] = {
         "encoding": "WKB",
         "geometry_types": ["Point"],
@@ -90,7 +90,7 @@ def geo_entry(trajectories: Trajectories) -> dict[bytes, bytes]:
 
 
 def projjson(crs: str | None) -> dict[str, Any] | None:
-    """Return a coordinate system as PROJJSON; degrees are known by heart, others ask pyproj."""
+    """Return a coordinate system as PROJJSON; degrees are built in, others need pyproj."""
     if crs is None:
         return None
     if crs.upper() == "EPSG:4326":
@@ -112,10 +112,10 @@ def projjson(crs: str | None) -> dict[str, Any] | None:
 
 
 def load_extra(name: str, purpose: str) -> Any:
-    """Return a library of the extra ``geo``, or say what to type to have it."""
+    """Import a library of the ``geo`` extra, or raise with the command that installs it."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they warn of extras of their own
+            warnings.simplefilter("ignore")  # they warn about their own optional dependencies
             return import_module(name)
     except ImportError:
         raise MissingExtra(
@@ -123,11 +123,11 @@ def load_extra(name: str, purpose: str) -> Any:
         ) from None
 
 
-# In
+# Reading
 
 
 def geometry_column(schema: pa.Schema) -> str | None:
-    """Return the name of the column that holds the points, if there is one."""
+    """Return the name of the geometry column, if there is one."""
     try:
         entry = parse_json((schema.metadata or {}).get(b"geo", b"{}"))
         primary = entry.get("primary_column")
@@ -142,12 +142,12 @@ def geometry_column(schema: pa.Schema) -> str | None:
 
 
 def crs_of(schema: pa.Schema, geometry: str) -> str | None:
-    """Return the coordinate system the file names: authority and code, or else all of it."""
+    """Return the file's coordinate system: authority and code, or its full PROJJSON."""
     try:
         if b"geo" in (schema.metadata or {}):
             about = parse_json(schema.metadata[b"geo"])["columns"][geometry]
             if "crs" not in about:
-                return "OGC:CRS84"  # as the standard has it
+                return "OGC:CRS84"  # the standard's default
         else:
             extension = (schema.field(geometry).metadata or {}).get(b"ARROW:extension:metadata")
             about = parse_json(extension or b"{}")
@@ -164,7 +164,7 @@ def crs_of(schema: pa.Schema, geometry: str) -> str | None:
 def coordinates(
     column: pa.ChunkedArray,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return x and y of a column of points, refusing whatever is not one."""
+    """Return x and y of a column of points; any other value is an error."""
     if column.null_count:
         row = int(np.flatnonzero(column.is_null().to_numpy())[0]) + 1
         raise InputError(f"column {GEOMETRY} is empty in row {row}; remove this row or fill it in")
@@ -178,7 +178,7 @@ def coordinates(
 
 
 def _chunk_coordinates(chunk: pa.Array, row: int) -> tuple[Any, Any]:
-    """Return x and y of one chunk, whose first row is the row-th of its file."""
+    """Return x and y of one chunk that starts at row `row` of its file."""
     if pa.types.is_struct(chunk.type) and {"x", "y"} <= {field.name for field in chunk.type}:
         return chunk.field("x").to_numpy(), chunk.field("y").to_numpy()
     if chunk.type not in {pa.binary(), pa.large_binary(), pa.binary_view()}:
@@ -203,7 +203,7 @@ def _chunk_coordinates(chunk: pa.Array, row: int) -> tuple[Any, Any]:
 
 
 def _unpack(records: npt.NDArray[np.uint8], row: int) -> tuple[Any, Any]:
-    """Return x and y of records that all begin alike."""
+    """Return x and y of records that share the same header."""
     order = "<" if records[0, 0] == _LITTLE else ">"
     kind = int(records[0, 1:5].copy().view(f"{order}u4")[0])
     n_numbers = 2 if kind in _FLAT else 3

@@ -48,7 +48,7 @@ _ZERO = np.datetime64("1970-01-01T00:00:00", "us")
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The clock and the coordinate system, where they are known.
+    """The clock and coordinate system of a data set, if known.
 
     >>> Metadata(Clock("2008-02-02T00:00:00+00:00", 600.0), "EPSG:4326").to_dict()["period"]
     600.0
@@ -60,7 +60,7 @@ class Metadata:
     crs: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is known, ready for JSON."""
+        """Return the known fields, ready for JSON."""
         known: dict[str, Any] = {"version": _VERSION}
         if self.clock is not None:
             known |= {"epoch": self.clock.epoch, "period": self.clock.period}
@@ -69,25 +69,25 @@ class Metadata:
         return known
 
     def to_schema(self) -> dict[bytes, bytes]:
-        """Return the entry of a schema; nothing where nothing is known."""
+        """Return the Arrow schema entry, empty if nothing is known."""
         if self.clock is None and self.crs is None:
             return {}
         return {KEY.encode(): json.dumps(self.to_dict()).encode()}
 
     @classmethod
     def of_schema(cls, entries: dict[bytes, bytes] | None) -> Metadata:
-        """Read the entry of a schema, if there is one."""
+        """Read the Arrow schema entry, if there is one."""
         text = (entries or {}).get(KEY.encode())
         return cls() if text is None else cls.parse(text)
 
     @classmethod
     def parse(cls, text: str | bytes) -> Metadata:
-        """Read what `to_dict` gave, written as JSON; later versions may say more."""
+        """Read the JSON form of `to_dict`, ignoring fields added by later versions."""
         try:
             known = parse_json(text)
             epoch, period, crs = (known.get(name) for name in ("epoch", "period", "crs"))
             if not (crs is None or (isinstance(crs, str) and crs)):
-                raise TypeError  # noqa: TRY301 - the same refusal as any other damage
+                raise TypeError  # noqa: TRY301 - same error as for any other damage
             clock = None if epoch is None and period is None else Clock(epoch, float(period))
         except (ValueError, TypeError, AttributeError, InputError) as error:
             why = f" ({error})" if isinstance(error, InputError) else ""
@@ -98,7 +98,7 @@ class Metadata:
 
 
 def clock_of(clock: Clock | None, what: str) -> Clock:
-    """Return the clock, or say that something cannot be made without one."""
+    """Return the clock, or raise an error naming what cannot be written without one."""
     if clock is None:
         raise OutputError(
             f"{what} needs real times, and it is not known when timestamp 0 was; "
@@ -108,7 +108,7 @@ def clock_of(clock: Clock | None, what: str) -> Clock:
 
 
 def instants(clock: Clock, t: npt.NDArray[np.int64]) -> npt.NDArray[np.datetime64]:
-    """Return when each timestamp begins, in UTC, to the microsecond."""
+    """Return the start of each timestamp in UTC, to the microsecond."""
     if t.size == 0:
         return np.empty(0, "datetime64[us]")
     try:
@@ -123,7 +123,7 @@ def instants(clock: Clock, t: npt.NDArray[np.int64]) -> npt.NDArray[np.datetime6
     whole = np.floor(begin)
     passed = t * clock.period
     seconds = np.floor(passed)
-    # Whole seconds and the rest apart, so that far timestamps keep their microseconds.
+    # Whole seconds and fractions are added separately so that late timestamps stay exact.
     rest = np.rint((passed - seconds + (begin - whole)) * 1e6).astype(np.int64)
     micros = (seconds.astype(np.int64) + int(whole)) * 1_000_000 + rest
     moments: npt.NDArray[np.datetime64] = _ZERO + micros.astype("timedelta64[us]")
@@ -131,6 +131,6 @@ def instants(clock: Clock, t: npt.NDArray[np.int64]) -> npt.NDArray[np.datetime6
 
 
 def iso_texts(moments: npt.NDArray[np.datetime64], *, whole_seconds: bool) -> npt.NDArray[np.str_]:
-    """Write instants as ISO 8601 in UTC, to the second where that is all there is."""
+    """Format instants as ISO 8601 in UTC, to the second if `whole_seconds`."""
     whole = whole_seconds and not (moments.astype(np.int64) % 1_000_000).any()
     return np.strings.add(np.datetime_as_string(moments, unit="s" if whole else "us"), "Z")

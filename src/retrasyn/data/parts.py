@@ -1,7 +1,7 @@
-"""One data set in several Parquet files: a folder in which every shard writes its own parts.
+"""A data set split into Parquet files: a folder to which every shard writes its own parts.
 
-A part holds the points of one shard over some timestamps and is called after the first of them.
-Writing it again gives the same bytes in the same place.
+A part holds the points of one shard over some timestamps and is named after the first of them.
+Writing a part again produces the same file with the same bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NAME = re.compile(r"part-(\d{5})-(\d{10})\.parquet")
 
 
 def check_new_folder(path: Path) -> Path:
-    """Refuse a place where no folder can be made for parts."""
+    """Reject a path at which no folder for parts can be created."""
     if path.suffix.lower() != ".parquet":
         raise OutputError(
             f"output {path} ends in {path.suffix or 'nothing'}; parts are Parquet files in a "
@@ -39,7 +39,7 @@ def check_new_folder(path: Path) -> Path:
 
 
 def parts_in(folder: Path) -> list[Path]:
-    """Return all parts of a data set, by shard and time."""
+    """Return all parts of a data set, sorted by shard and time."""
     return sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name))
 
 
@@ -52,7 +52,7 @@ def write_part(
     ],
     known: Metadata,
 ) -> None:
-    """Write ids, x and y of some timestamps of one shard, whole or not at all."""
+    """Atomically write ids, x and y of some timestamps of one shard."""
     fields = {"traj_id": pa.int64(), "t": pa.int64(), "x": pa.float64(), "y": pa.float64()}
     schema = pa.schema(fields, known.to_schema() or None)
     with (
@@ -66,12 +66,12 @@ def write_part(
 
 
 def count_points(folder: Path) -> int:
-    """Return how many points the parts hold."""
+    """Return the number of points in all parts."""
     return sum(pa.parquet.read_metadata(path).num_rows for path in parts_in(folder))
 
 
 def drop_after(folder: Path, t: int) -> None:
-    """Remove parts that begin after a timestamp: a run goes on from there."""
+    """Remove parts that begin after timestamp t, from which a run resumes."""
     for path in parts_in(folder):
         found = _NAME.fullmatch(path.name)
         if found is not None and int(found[2]) > t:

@@ -36,23 +36,23 @@ class Projection:
     def __call__(
         self, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return the points in the other system, infinite where it has no place for them."""
+        """Return the projected points, infinite where projection is impossible."""
         there = self._transformer.transform(x, y)
         return np.asarray(there[0], np.float64), np.asarray(there[1], np.float64)
 
 
 class Placing:
-    """Projects fixes, leaves out those outside the box, and counts."""
+    """Projects fixes, drops those outside the box, and counts what was dropped."""
 
     def __init__(self, box: Box | None, from_crs: str | None, to_crs: str | None) -> None:
         self._box, self.crs, self._to_crs = box, from_crs, to_crs
         self._project: Projection | None = None
         self.n_outside = self.n_lost = 0
-        if from_crs and to_crs:  # so that a wrong name is refused before anything is read
+        if from_crs and to_crs:  # rejects a wrong name before reading anything
             self._project = Projection(from_crs, to_crs)
 
     def __call__(self, chunk: Fixes) -> pa.Table:
-        """Return the rows that stay, as a table."""
+        """Return the remaining rows as a table."""
         x, y = chunk.x, chunk.y
         self.crs = self.crs or chunk.crs
         keep = np.ones(x.size, np.bool_)

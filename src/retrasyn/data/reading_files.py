@@ -35,15 +35,14 @@ def read(
 ) -> Trajectories:
     """Read ``traj_id, t, x, y`` and, where present, ``user_id``; other columns are ignored.
 
-    The format follows the suffix, ``.parquet``, ``.csv`` or ``.geoparquet``. A folder that shards
-    wrote their parts into is read like the one file it stands for. Where a Parquet file
-    has a column of points, it takes the place of x and y. Epoch, period and coordinate system are
-    read where the file keeps them.
+    The format follows the suffix, ``.parquet``, ``.csv`` or ``.geoparquet``. A folder of parts
+    written by shards is read like a single file. A geometry column of a Parquet file is used in
+    place of x and y. Epoch, period and coordinate system are read if the file stores them.
 
     Args:
         path: A file, or for some raw formats a folder.
-        kind: A raw format, such as ``tdrive`` or ``gpx``, or ``auto``: the fixes are then put on
-            time steps. None: the file has numbered time steps already.
+        kind: A raw format, such as ``tdrive`` or ``gpx``, or ``auto``: the fixes are then
+            discretised into time steps. None: the file already has numbered time steps.
         every: Length of a time step of a raw format, in seconds or as text (``10min``).
         options: How a raw format is read: ``user``, ``time``, ``x``, ``y``, ``traj`` name
             columns; ``timezone``, ``on_error`` and ``from_crs`` as in ``retrasyn convert``.
@@ -69,7 +68,7 @@ def read(
                 columns["x"], columns["y"] = geoparquet.coordinates(table.column(name))
         del table
         found = Trajectories.from_columns(**columns, clock=known.clock, crs=known.crs)
-        # Parts have to be sorted into each other: that mends nothing.
+        # Parts always have to be merged in order, so sorting them repairs nothing.
         return dataclasses.replace(found, notes=()) if path.is_dir() else found
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
@@ -78,8 +77,8 @@ def read(
 def _read_raw(
     path: str | os.PathLike[str], kind: str, *, every: float | str | None, options: dict[str, Any]
 ) -> Trajectories:
-    """Read the fixes of another program and put them on time steps."""
-    from retrasyn.data.discretise import discretise  # noqa: PLC0415 - heavier than most need
+    """Read raw fixes and discretise them into time steps."""
+    from retrasyn.data.discretise import discretise  # noqa: PLC0415 - slow to import, rarely needed
     from retrasyn.data.formats import Options, read_fixes  # noqa: PLC0415
 
     asked = Options(numbers="steps" if every is None else "seconds", **options)
@@ -88,7 +87,7 @@ def _read_raw(
 
 
 def check_readable(path: str | os.PathLike[str]) -> Path:
-    """Refuse what is no file, or none of a kind we read."""
+    """Reject a path that is not a file or has an unsupported format."""
     path = Path(path)
     if not os.path.exists(path):  # noqa: PTH110 - Path.exists fails on a name too long
         raise InputError(f"{path} does not exist; check the path")
@@ -104,7 +103,7 @@ def check_readable(path: str | os.PathLike[str]) -> Path:
 
 
 def unreadable(path: Path, error: Exception) -> InputError:
-    """Say that a file is not what its suffix says."""
+    """Return the error for a file whose content does not match its suffix."""
     first = str(error).splitlines()[0] if str(error) else type(error).__name__
     first = re.sub(r"(got \d+): .*", r"\1", first)  # pyarrow would quote the whole row
     return InputError(
@@ -114,17 +113,17 @@ def unreadable(path: Path, error: Exception) -> InputError:
 
 
 def read_columns(path: Path, names: Sequence[str]) -> list[npt.NDArray[Any]]:
-    """Read columns of a Parquet file of ours as they are: for files that were checked before."""
+    """Read columns of a Parquet file we wrote and checked ourselves, without validation."""
     try:
         with pa.parquet.ParquetFile(path, memory_map=True) as file:
-            table = file.read(list(names), use_threads=False)  # threads of its own cost it more
+            table = file.read(list(names), use_threads=False)  # its own threads would cost more
         return [table.column(name).to_numpy() for name in names]
     except (pa.ArrowException, OSError, KeyError) as error:
         raise unreadable(path, error) from None
 
 
 def metadata_of(schema: pa.Schema) -> Metadata:
-    """Return what a Parquet file says of its clock and its coordinates."""
+    """Return the clock and coordinate system stored in a Parquet schema."""
     known = Metadata.of_schema(schema.metadata)
     if known.crs is None and b"geo" in (schema.metadata or {}):
         geometry = geoparquet.geometry_column(schema)
@@ -134,7 +133,7 @@ def metadata_of(schema: pa.Schema) -> Metadata:
 
 
 def points_column(schema: pa.Schema) -> str | None:
-    """Return the column that stands for x and y, where a Parquet file has neither."""
+    """Return the geometry column, if a Parquet file has neither x nor y."""
     if {"x", "y"} & set(schema.names):
         return None
     return geoparquet.geometry_column(schema)
@@ -156,19 +155,19 @@ def _read_parquet(path: Path) -> pa.Table:
 
 
 def read_csv(path: Path) -> pa.Table:
-    """Read the columns we know of a CSV file."""
+    """Read the known columns of a CSV file."""
     return _parse_csv(path, _wanted(path, header(path)))
 
 
 def _parse_csv(path: Path, columns: list[str]) -> pa.Table:
-    """Read columns of a CSV file; their kinds follow the first rows, or else the column's name."""
+    """Read columns of a CSV file; types come from the first rows or else the column's name."""
     numbers = dict.fromkeys(("t", "x", "y"), pa.float64())
     kinds = [{}, numbers, numbers | dict.fromkeys(("traj_id", "user_id"), pa.string())]
     refusals = []
     for known in kinds:
         try:
             return pa.csv.read_csv(path, convert_options=_conversion(columns, known))
-        except pa.ArrowInvalid as error:  # a later row is of another kind than the first ones
+        except pa.ArrowInvalid as error:  # a later row has another type than the first ones
             refusals.append(error)
     raise refusals[0]
 
@@ -177,7 +176,7 @@ def _conversion(columns: list[str], kinds: dict[str, pa.DataType]) -> pa.csv.Con
     return pa.csv.ConvertOptions(
         include_columns=columns,
         column_types=kinds,
-        null_values=[""],  # "nan" is a number here, and refused as one
+        null_values=[""],  # "nan" parses as a number and is rejected later
         strings_can_be_null=True,
     )
 
@@ -196,7 +195,7 @@ def header(path: Path) -> list[str]:
 
 
 def _wanted(path: Path, names: list[str]) -> list[str]:
-    """Return the columns to read, refusing a file that lacks one or has one twice."""
+    """Return the columns to read; a missing or duplicate one is an error."""
     missing = [name for name in COLUMNS if name not in names]
     if missing:
         there = ", ".join(name if name == name.strip() else repr(name) for name in names)
@@ -222,27 +221,27 @@ class OddRow:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """The columns we know as they stand in a file, before anything is checked."""
+    """The known columns of a file as read, before any validation."""
 
     table: pa.Table
     names: list[str] = field(default_factory=list)  # all columns of the file
-    odd: tuple[OddRow, ...] = ()  # what is not in the table
+    odd: tuple[OddRow, ...] = ()  # rows missing from the table
     refusal: str | None = None  # why the file was read as text
 
     @property
     def points(self) -> str | None:
-        """The column that stands for x and y, if there is one."""
+        """The geometry column used in place of x and y, if there is one."""
         return points_column(self.table.schema)
 
     def row_number(self, row: int) -> int:
-        """Return where a row of the table stands in the file."""
+        """Return the row number in the file of a row of the table."""
         number = row + 1
         for odd in self.odd:  # ascending
             number += odd.row <= number
         return number
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the cells of a row, points as x and y."""
+        """Return the cells of a row by name, with points split into x and y."""
         cells = {
             name: self.table.column(name)[row].as_py()
             for name in (*COLUMNS, *OPTIONAL)
@@ -252,7 +251,7 @@ class Raw:
 
 
 def read_raw(path: str | os.PathLike[str]) -> Raw:
-    """Read the columns we know, whatever they hold; refuses only what is no table at all."""
+    """Read the known columns without validating them; only a file that is no table is an error."""
     path = check_readable(path)
     try:
         return _raw_csv(path) if path.suffix.lower() == ".csv" else _raw_parquet(path)
@@ -286,7 +285,7 @@ def _raw_csv(path: Path) -> Raw:
 
     table = pa.csv.read_csv(
         path,
-        read_options=pa.csv.ReadOptions(use_threads=False),  # with threads rows have no number
+        read_options=pa.csv.ReadOptions(use_threads=False),  # threads lose row numbers
         parse_options=pa.csv.ParseOptions(invalid_row_handler=skip),
         convert_options=_conversion(wanted, dict.fromkeys(wanted, pa.string())),
     )
@@ -294,7 +293,7 @@ def _raw_csv(path: Path) -> Raw:
 
 
 def _plain(value: Any) -> Any:
-    """Return a cell as JSON can hold it."""
+    """Return a cell as a JSON-compatible value."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value if isinstance(value, int | float | str | None) else str(value)

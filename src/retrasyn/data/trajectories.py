@@ -1,4 +1,4 @@
-"""`Trajectories`: streams of positions in columns, for real and synthetic data."""
+"""`Trajectories`: position streams stored as columns, for real and synthetic data."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_SPAN = 10_000_000
-"""Most timestamps a file may span: beyond it, raw clock times were surely meant to be binned."""
+"""Maximum number of timestamps a file may span; more suggests clock times not yet binned."""
 MAX_TIME = 2_000_000_000
-"""Largest number a timestamp may have: streams count time in 32 bits."""
-_BLOCK = 1 << 18  # rows looked at together, so that what is computed of them stays in the cache
+"""Largest allowed timestamp: streams count time in 32 bits."""
+_BLOCK = 1 << 18  # rows processed together, so that temporaries stay in cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,8 +28,8 @@ class Trajectories:
     """Points sorted by (traj_id, t), with consecutive t inside every stream.
 
     Because t is consecutive, the columns `traj_id` and `t` follow from one entry per stream and
-    are made only when asked for. Use `from_columns` to build one: it sorts, checks every rule and
-    says what is wrong.
+    are built on demand. Use `from_columns` to create an instance: it sorts and validates, and
+    its errors say what is wrong.
 
     >>> real = Trajectories.from_columns(traj_id=[7, 7, 9], t=[0, 1, 1], x=[0, 1, 2], y=[0, 0, 1])
     >>> real.n_points, real.n_streams, real.first_t, real.last_t
@@ -45,9 +45,9 @@ class Trajectories:
     y: npt.NDArray[np.float64]  # [n_points]
     user_of_stream: npt.NDArray[np.int64] | None = None  # [n_streams]
     labels: dict[str, npt.NDArray[Any]] = field(default_factory=dict)  # text behind coded ids
-    clock: Clock | None = None  # what a timestamp means in real time, where it is known
-    crs: str | None = None  # coordinate system of x and y, such as EPSG:4326, where it is known
-    notes: tuple[str, ...] = ()  # what was mended on the way in
+    clock: Clock | None = None  # real time of a timestamp, if known
+    crs: str | None = None  # coordinate system of x and y, such as EPSG:4326, if known
+    notes: tuple[str, ...] = ()  # what was repaired when reading
 
     @classmethod
     def from_columns(
@@ -61,7 +61,7 @@ class Trajectories:
         clock: Clock | None = None,
         crs: str | None = None,
     ) -> Trajectories:
-        """Check and sort columns; identifiers may be whole numbers or text."""
+        """Validate and sort columns; identifiers may be integers or text."""
         labels: dict[str, npt.NDArray[Any]] = {}
         columns = {
             "traj_id": _identifiers("traj_id", traj_id, labels),
@@ -118,26 +118,26 @@ class Trajectories:
         clock: Clock | None = None,
         crs: str | None = None,
     ) -> Trajectories:
-        """Read anything that speaks the Arrow interface; each argument names a column of it.
+        """Read any data frame with the Arrow interface; arguments name its columns.
 
         Clock and coordinate system are taken from the frame's metadata unless they are given.
         """
-        from retrasyn.data import frames  # noqa: PLC0415 - frames build on trajectories
+        from retrasyn.data import frames  # noqa: PLC0415 - avoids an import cycle
 
         names = {"traj_id": traj_id, "t": t, "x": x, "y": y, "user_id": user_id}
         return frames.trajectories_of(frame, names, clock=clock, crs=crs)
 
     def to_frame(self, *, datetime: bool = False) -> pa.Table:
-        """Return a pyarrow table, which pandas, polars and duckdb read as it is.
+        """Return a pyarrow table, which pandas, polars and duckdb read directly.
 
-        With `datetime`, the column time says when each timestamp begins.
+        With `datetime`, a column ``time`` holds the start of each timestamp.
         """
         from retrasyn.data import frames  # noqa: PLC0415 - as above
 
         return frames.table_of(self, datetime=datetime)
 
     def to_geodataframe(self) -> Any:
-        """Return a GeoPandas frame of points, with their times where the clock is known."""
+        """Return a GeoDataFrame of points, with their times if the clock is known."""
         from retrasyn.data import frames  # noqa: PLC0415 - as above
 
         return frames.to_geodataframe(self)
@@ -185,13 +185,13 @@ class Trajectories:
 
     @property
     def user_id(self) -> npt.NDArray[np.int64] | None:
-        """The user of every point, where the data names users: [n_points]."""
+        """The user of every point, if the data names users: [n_points]."""
         if self.user_of_stream is None:
             return None
         return np.repeat(self.user_of_stream, self.lengths)
 
     def blocks(self, n_rows: int) -> Iterator[Trajectories]:
-        """Cut into pieces of whole streams with about n_rows points each."""
+        """Split into blocks of whole streams with about n_rows points each."""
         edges = np.searchsorted(self.starts, np.arange(n_rows, self.n_points, n_rows))
         edges = np.unique(np.concatenate([[0], edges, [self.n_streams]]))
         for a, b in pairwise(edges):
@@ -216,12 +216,12 @@ class Trajectories:
         )
 
     def name(self, column: str, identifier: int) -> str:
-        """Return an identifier as the user wrote it."""
+        """Return an identifier in its original spelling."""
         labels = self.labels.get(column)
         return str(identifier) if labels is None else str(labels[identifier])
 
     def _refuse_faults(self, scan: _Scan, traj_id: npt.NDArray[Any], t: npt.NDArray[Any]) -> None:
-        """Refuse points given twice and gaps inside a stream."""
+        """Reject duplicate points and gaps inside a stream."""
         if scan.twice is not None:
             name = self.name("traj_id", int(traj_id[scan.twice]))
             raise InputError(
@@ -236,7 +236,7 @@ class Trajectories:
             )
 
     def _users(self, user_id: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """Return the user of every stream; refuse users in two places at once."""
+        """Return the user of every stream; a user with overlapping streams is an error."""
         users: npt.NDArray[np.int64] = user_id[self.starts[:-1]].astype(np.int64)
         inside = np.ones(self.n_points, np.bool_)
         inside[self.starts[:-1]] = False
@@ -263,7 +263,7 @@ class Trajectories:
 
 
 def _refuse_clock_times(t: npt.NDArray[Any]) -> None:
-    """Refuse timestamps that are surely seconds or milliseconds of a clock."""
+    """Reject timestamps that look like clock seconds or milliseconds."""
     first, last = int(t.min()), int(t.max())
     for extreme in (first, last):
         if abs(extreme) > MAX_TIME:
@@ -280,7 +280,7 @@ def _refuse_clock_times(t: npt.NDArray[Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """What one look over sorted rows found: where streams change, and the first faulty rows."""
+    """Result of one pass over sorted rows: stream boundaries and the first faulty rows."""
 
     changes: npt.NDArray[np.int64]
     twice: int | None
@@ -289,7 +289,7 @@ class _Scan:
 
 
 def _scan(traj_id: npt.NDArray[Any], t: npt.NDArray[Any]) -> _Scan | None:
-    """Look over all rows once; None if they do not ascend by (traj_id, t)."""
+    """Scan all rows once; None if they are not sorted by (traj_id, t)."""
     changes: list[npt.NDArray[np.int64]] = []
     twice = gap = None
     n_gaps = 0
@@ -313,7 +313,7 @@ def _scan(traj_id: npt.NDArray[Any], t: npt.NDArray[Any]) -> _Scan | None:
 def _identifiers(
     name: str, values: npt.ArrayLike, labels: dict[str, npt.NDArray[Any]]
 ) -> npt.NDArray[Any]:
-    """Return whole-number identifiers; text is coded in sorted order and kept as labels."""
+    """Return integer identifiers; text is coded in sorted order and kept as labels."""
     array = np.asarray(values)
     if array.dtype.kind not in "OUST":
         return _whole_numbers(name, array)
@@ -328,7 +328,7 @@ def _identifiers(
 
 
 def _whole_numbers(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return whole numbers; 3.0 is one, 3.5 is refused."""
+    """Return integers; 3.0 is accepted, 3.5 is an error."""
     if array.dtype.kind in "mM":
         way = "number the time steps 0, 1, 2, ..." if name == "t" else "use numbers or text"
         raise InputError(f"column {name} holds clock times; {way} instead")
@@ -350,11 +350,11 @@ def _whole_numbers(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _finite(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return floats; NaN, infinity and words are refused with their place."""
+    """Return finite floats; NaN, infinity and text raise an error that names the row."""
     array = np.asarray(values)
     try:
         if array.dtype.kind in "USOTmM":
-            raise ValueError  # noqa: TRY301 - text that looks like numbers is refused, too
+            raise ValueError  # noqa: TRY301 - numeric text is rejected, too
         numbers = np.ascontiguousarray(array, np.float64)
     except (TypeError, ValueError):
         raise InputError(_describe_word(name, array)) from None
@@ -369,7 +369,7 @@ def _finite(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 
 def _describe_word(name: str, array: npt.NDArray[Any]) -> str:
-    """Name the first value that is no number."""
+    """Describe the first value that is not a number."""
     for row, value in enumerate(array.ravel().tolist()):
         try:
             float(value)

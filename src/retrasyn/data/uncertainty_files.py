@@ -1,4 +1,4 @@
-"""Standard errors of every release as a table: a row per timestamp and cell, and per flow."""
+"""Standard errors of every release as a table: one row per timestamp and cell or flow."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SCHEMA = pa.schema(
 
 
 def check_errors_file(path: str | os.PathLike[str]) -> Path:
-    """Refuse a place or a format that standard errors cannot be written to."""
+    """Reject a path or format to which standard errors cannot be written."""
     path = Path(path)
     if path.suffix.lower() not in _SUFFIXES:
         raise OutputError(f"standard errors {path} must end in {' or '.join(_SUFFIXES)}")
@@ -53,7 +53,7 @@ class UncertaintyTable:
     _batches: list[pa.RecordBatch] = field(default_factory=list)
 
     def add(self, release: Release) -> None:
-        """Take in one release, if it knows its errors."""
+        """Add the standard errors of one release, if it has any."""
         known = release.uncertainty
         if known is None:
             return
@@ -76,7 +76,7 @@ class UncertaintyTable:
         )
 
     def write(self, path: Path) -> None:
-        """Write all rows; a method that knows no errors leaves a table without rows."""
+        """Write all rows; the table is empty for methods without standard errors."""
         table = pa.Table.from_batches(self._batches, _SCHEMA)
         with replacing(path) as temporary:
             if path.suffix.lower() == ".csv":

@@ -1,4 +1,4 @@
-"""Every rule that `synthesize` relies on, checked over a whole file without stopping at a fault."""
+"""Validates a whole file against every rule of `synthesize`, without stopping at a fault."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RULES = {
     "two places": "a user_id has one row per t",
     "outside": "points lie in the box",
 }
-"""What must hold, by the name of the rule."""
+"""Description of every rule by its name."""
 
 N_SHOWN = 5
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$|^\s*[+-]?(?i:nan|inf|infinity)\s*$"
@@ -44,7 +44,7 @@ _WHOLE_NUMBER = r"^\s*[+-]?\d{1,18}\s*$"
 
 @dataclass(frozen=True, slots=True)
 class Offence:
-    """A row that breaks a rule; without a row, a column that does."""
+    """A row that breaks a rule, or a whole column if `row` is None."""
 
     row: int | None  # counted from 1, the header not included
     why: str
@@ -53,7 +53,7 @@ class Offence:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A rule that is broken, how often, and where first."""
+    """A broken rule, the number of violations and the first of them."""
 
     rule: str
     count: int
@@ -62,7 +62,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What `validate` found; figures are None where columns are missing."""
+    """The result of `validate`; figures are None if their columns are missing."""
 
     n_points: int
     n_streams: int | None
@@ -70,17 +70,17 @@ class Findings:
     n_timestamps: int | None
     n_jumps: int | None  # steps beyond the neighbouring cells of the grid
     side: int
-    box: Box | None  # what the grid was laid over
+    box: Box | None  # box that the grid covers
     faults: tuple[Fault, ...]
     notes: tuple[str, ...]
 
     @property
     def usable(self) -> bool:
-        """Whether `synthesize` takes the file as it is."""
+        """Whether `synthesize` accepts the file as it is."""
         return not self.faults
 
     def to_json(self) -> str:
-        """Return everything as JSON."""
+        """Return all findings as JSON."""
         faults = [
             {
                 "rule": fault.rule,
@@ -119,10 +119,10 @@ def validate(
     box: Box | tuple[float, float, float, float] | None = None,
     grid: int = 6,
 ) -> Findings:
-    """Check a file, a frame or columns by name against every rule of `RULES`.
+    """Check a file, a data frame or named columns against every rule of `RULES`.
 
-    Without a box no point is outside, and jumps are counted on a grid over the data itself. What
-    cannot be read at all is refused as `read` refuses it.
+    Without a box no point counts as outside, and jumps are counted on a grid over the data
+    itself. Unreadable input raises the same error as in `read`.
 
     >>> found = validate({"traj_id": [7, 7, 7], "t": [0, 1, 3], "x": [0, 1, 2], "y": [0, 0, 1]})
     >>> [(fault.rule, fault.first[0].row, fault.first[0].why) for fault in found.faults]
@@ -134,7 +134,7 @@ def validate(
 
 
 def _raw(source: Any) -> Raw:
-    """Return columns as they are, wherever they come from."""
+    """Return the unvalidated columns of any supported source."""
     if isinstance(source, str | os.PathLike):
         return read_raw(source)
     if isinstance(source, Trajectories):
@@ -150,7 +150,7 @@ def _raw(source: Any) -> Raw:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column as numbers, and which rows of it can be relied on."""
+    """A column as numbers, with a mask of its valid rows."""
 
     values: npt.NDArray[Any]  # [n_rows]
     good: npt.NDArray[np.bool_]  # [n_rows]
@@ -158,14 +158,14 @@ class _Column:
 
 @dataclass(slots=True)
 class _Examination:
-    """Raw columns on the way to findings."""
+    """Checks raw columns and collects the faults."""
 
     raw: Raw
     faults: dict[str, Fault] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def findings(self, public: Box | None, side: int) -> Findings:
-        """Check rule by rule."""
+        """Check every rule and return the findings."""
         self._check_table()
         stream, user = self._identifiers("traj_id"), self._identifiers("user_id")
         t = self._timestamps()
@@ -191,10 +191,10 @@ class _Examination:
             notes=tuple(self.notes),
         )
 
-    # Writing down
+    # Recording faults
 
     def _blame(self, rule: str, rows: npt.NDArray[np.intp], why: Callable[[int], str]) -> None:
-        """Add rows that break a rule; `why` explains one of them."""
+        """Record rows that break a rule; `why` explains a given row."""
         first = tuple(
             Offence(self.raw.row_number(row), why(row), self.raw.values(row))
             for row in rows[:N_SHOWN].tolist()
@@ -204,7 +204,7 @@ class _Examination:
     def _blame_pairs(
         self, rule: str, rows: npt.NDArray[np.intp], before: npt.NDArray[np.intp], why: str
     ) -> None:
-        """Add rows that do not go with an earlier one, each; `why` names the cells of both."""
+        """Record rows that conflict with an earlier one; `why` is a template with cells of both."""
         nearest = np.argsort(rows, kind="stable")[:N_SHOWN]
         partner = dict(zip(rows[nearest].tolist(), before[nearest].tolist(), strict=True))
 
@@ -217,7 +217,7 @@ class _Examination:
         self._blame(rule, np.concatenate([rows[nearest], rest]), explain)
 
     def _blame_column(self, rule: str, why: str, count: int = 1) -> None:
-        """Add a whole column that breaks a rule."""
+        """Record a whole column that breaks a rule."""
         self._add(rule, count, (Offence(None, why, {}),))
 
     def _add(self, rule: str, count: int, first: tuple[Offence, ...]) -> None:
@@ -229,7 +229,7 @@ class _Examination:
     # One column at a time
 
     def _check_table(self) -> None:
-        """Check that columns are there, and rows whole."""
+        """Check that no column is missing and no row is malformed."""
         names = self.raw.names
         for name in (*frames.COLUMNS, *frames.OPTIONAL):
             if names.count(name) > 1:
@@ -245,7 +245,7 @@ class _Examination:
         self._add("cells", len(self.raw.odd), first)
 
     def _column(self, name: str) -> tuple[pa.ChunkedArray, npt.NDArray[np.bool_]] | None:
-        """Return a column and which of its cells are filled; None if it is of no use."""
+        """Return a column and the mask of its filled cells; None if it is unusable."""
         if name not in self.raw.table.column_names:
             return None
         column = self.raw.table.column(name)
@@ -268,7 +268,7 @@ class _Examination:
         return column, filled
 
     def _numbers(self, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]] | None:
-        """Read a column that must hold numbers: its values and which of them are there."""
+        """Read a numeric column: its values and the mask of those present."""
         found = self._column(name)
         if found is None:
             return None
@@ -287,7 +287,7 @@ class _Examination:
     def _finite(
         self, name: str, column: pa.ChunkedArray, filled: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-        """Return numbers as an array; those that are not finite are blamed and become 0."""
+        """Return numbers as an array; non-finite ones are recorded as faults and become 0."""
         if column.type == pa.null() or pa.types.is_boolean(column.type):
             column = column.cast(pa.int8())
         if column.null_count:
@@ -303,7 +303,7 @@ class _Examination:
         return np.where(finite, values, 0), filled & finite
 
     def _whole(self, name: str, values: npt.NDArray[Any], good: npt.NDArray[np.bool_]) -> _Column:
-        """Check that numbers are whole."""
+        """Check that numbers are integers."""
         if values.dtype.kind == "f":
             odd = (values != np.floor(values)) | (np.abs(values) > 2**53)
         elif values.dtype == np.uint64:
@@ -315,7 +315,7 @@ class _Examination:
         return _Column(np.where(odd, 0, values).astype(np.int64), good & ~odd)
 
     def _identifiers(self, name: str) -> _Column | None:
-        """Read a column of whole numbers or text; text becomes its place in sorted order."""
+        """Read a column of integers or text; text is coded in sorted order."""
         found = self._column(name)
         if found is None:
             return None
@@ -333,7 +333,7 @@ class _Examination:
         return _Column(rank[coded.indices.to_numpy()], filled)
 
     def _timestamps(self) -> _Column | None:
-        """Read t; what cannot number a step counts no further."""
+        """Read t; invalid timestamps are left out of all further checks."""
         found = self._numbers("t")
         if found is None:
             return None
@@ -349,7 +349,7 @@ class _Examination:
         return t
 
     def _positions(self) -> tuple[_Column | None, _Column | None]:
-        """Read x and y, or the points that stand for them."""
+        """Read x and y, or the geometry column used in their place."""
         points = self.raw.points
         if points is None:
             found = [self._numbers(name) for name in "xy"]
@@ -370,7 +370,7 @@ class _Examination:
         return _Column(np.where(finite, x, 0), good), _Column(np.where(finite, y, 0), good)
 
     def _check_box(self, x: _Column, y: _Column, public: Box | None) -> Box | None:
-        """Check that points lie in the box; without one, return that of the points."""
+        """Check that points lie in the box; without one, return the points' bounding box."""
         placed = x.good & y.good
         if public is None:
             return Box.around(x.values[placed], y.values[placed]) if placed.any() else None
@@ -380,10 +380,10 @@ class _Examination:
         self._blame("outside", wrong, lambda row: f"({x.values[row]}, {y.values[row]})")
         return public
 
-    # Between rows
+    # Several rows
 
     def _check_streams(self, stream: _Column, t: _Column, user: _Column | None) -> _Rows:
-        """Check what holds between rows; return them in order."""
+        """Check the rules between rows of a stream; return the rows sorted."""
         rows = _Rows.of(stream, t)
         if not rows.were_sorted:
             self.notes.append("rows are not sorted by (traj_id, t); synthesize sorts them")
@@ -399,7 +399,7 @@ class _Examination:
         return rows
 
     def _check_users(self, rows: _Rows, stream: _Column, t: _Column, user: _Column) -> None:
-        """Check that streams keep their user, and users are in one place at a time."""
+        """Check that a stream has one user and that a user has one position at a time."""
         users, known = user.values[rows.numbers], user.good[rows.numbers]
         if not users.size:
             return
@@ -425,15 +425,15 @@ class _Examination:
 class _Rows:
     """Rows with a stream and a timestamp, sorted by both."""
 
-    numbers: npt.NDArray[np.intp]  # [n], where each stands in the table
+    numbers: npt.NDArray[np.intp]  # [n], row number in the table
     t: npt.NDArray[np.int64]  # [n]
-    same: npt.NDArray[np.bool_]  # [n - 1], whether the next one is of the same stream
-    steps: npt.NDArray[np.int64]  # [n - 1], and how much later it is
+    same: npt.NDArray[np.bool_]  # [n - 1], whether the next row is of the same stream
+    steps: npt.NDArray[np.int64]  # [n - 1], difference in t to the next row
     were_sorted: bool
 
     @classmethod
     def of(cls, stream: _Column, t: _Column) -> _Rows:
-        """Sort what can be relied on."""
+        """Sort the valid rows."""
         numbers = np.flatnonzero(stream.good & t.good)
         ids, times = stream.values[numbers], t.values[numbers]
         ahead = ids[1:] > ids[:-1]
@@ -448,13 +448,13 @@ class _Rows:
     def pairs(
         self, chosen: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """Return the rows that follow where chosen, and those before them."""
+        """Return the later and the earlier row of every chosen consecutive pair."""
         at = np.flatnonzero(chosen)
         return self.numbers[at + 1], self.numbers[at]
 
 
 def _count_jumps(rows: _Rows, x: _Column, y: _Column, grid: Grid) -> int:
-    """Count the steps that leave a cell for one that is no neighbour."""
+    """Count the steps to a cell that is not a neighbour."""
     cells = grid.cells_of(x.values, y.values)[rows.numbers].astype(np.int32)
     down, across = np.divmod(cells, np.int32(grid.side))
     far = (np.abs(np.diff(down)) > 1) | (np.abs(np.diff(across)) > 1)
@@ -465,7 +465,7 @@ def _count_jumps(rows: _Rows, x: _Column, y: _Column, grid: Grid) -> int:
 def _never_meet(
     users: npt.NDArray[np.int64], begins: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
 ) -> bool:
-    """Say whether no user has two streams at the same time: [n_streams] each."""
+    """Whether no user has overlapping streams; all arguments are [n_streams]."""
     order = np.lexsort((begins, users))
     ends = (begins + lengths)[order]
     same = users[order][1:] == users[order][:-1]
@@ -473,7 +473,7 @@ def _never_meet(
 
 
 def _with_points_everywhere(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Put a point where there is none, so that the others can be read."""
+    """Fill empty cells with a dummy point, so that the others can be read."""
     if not column.null_count or column.type not in {pa.binary(), pa.large_binary()}:
         return column
     point = geoparquet.points(np.zeros(1), np.zeros(1))[0].as_py()

@@ -27,7 +27,7 @@ _ROWS_AT_ONCE = 1 << 20
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
-    """Refuse an output that could not be written later; leaves nothing behind."""
+    """Reject an output path that cannot be written, without leaving a file behind."""
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
         raise OutputError(
@@ -38,9 +38,9 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 
 
 def check_place(path: Path) -> Path:
-    """Refuse a place where no file can be put; tries it, since only that tells for sure."""
+    """Reject a path at which no file can be created, by trying to create one."""
     try:
-        if is_there(path) and path.is_dir():  # the first fails on a name too long
+        if is_there(path) and path.is_dir():  # is_there raises if the name is too long
             raise OutputError(f"output {path} is a folder; name a file in it")
         if not path.parent.is_dir():
             what = (
@@ -58,7 +58,7 @@ def check_place(path: Path) -> Path:
 
 
 def check_apart(output: Path, other: Path, *, named: str) -> None:
-    """Refuse an output that would take the place of another file of the same command."""
+    """Reject an output path that would overwrite another file of the same command."""
     if os.path.realpath(output) == os.path.realpath(other) or (
         os.path.exists(output) and os.path.exists(other) and output.samefile(other)  # noqa: PTH110
     ):
@@ -75,9 +75,9 @@ def write(
     """Write ``traj_id, t, x, y`` and, where known, ``user_id``, sorted by (traj_id, t).
 
     The format follows the suffix: .parquet, .csv, .geoparquet, .geojson or .mfjson. With
-    `datetime`, a column ``time`` says when each timestamp begins. Epoch, period and coordinate
-    system are kept in every format that has a place for them. `on_written` is given the finished
-    file just before it takes its place; what it raises keeps the file from doing so.
+    `datetime`, a column ``time`` holds the start of each timestamp. Epoch, period and coordinate
+    system are stored in every format that supports them. `on_written` is called with the finished
+    temporary file just before it replaces `path`; an exception prevents the replacement.
     """
     path = check_writable(path)
     check_expressible(trajectories, path, datetime=datetime)
@@ -95,7 +95,7 @@ def write(
 def check_expressible(
     trajectories: Trajectories, path: str | os.PathLike[str], *, datetime: bool = False
 ) -> None:
-    """Refuse what the format cannot say about data with this clock and coordinate system."""
+    """Reject a format that cannot express this clock and coordinate system."""
     suffix = Path(path).suffix.lower()
     if suffix == ".mfjson":
         clock_of(trajectories.clock, f"{path}: MF-JSON")
@@ -108,7 +108,7 @@ def check_expressible(
 def _writer(
     trajectories: Trajectories, path: Path, file: IO[bytes], *, datetime: bool
 ) -> AbstractContextManager[BlockWriter]:
-    """Open the writer of a file's format."""
+    """Open the writer for a file's format."""
     match path.suffix.lower():
         case ".geojson":
             return geojson.point_features(trajectories, file, datetime=datetime)
@@ -172,7 +172,7 @@ def _geoparquet_rows(
 
 
 def _parquet_writer(file: IO[bytes], schema: pa.Schema) -> Any:
-    # Coordinates are all different: a dictionary of them would only cost time.
+    # Coordinates are mostly distinct: dictionary encoding would only cost time.
     unique = {"x", "y", geoparquet.GEOMETRY}
     coded = [name for name in schema.names if name not in unique]
     return pa.parquet.ParquetWriter(file, schema, use_dictionary=coded)

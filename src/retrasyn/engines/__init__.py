@@ -1,1 +1,1 @@
-"""Where work on shards is done: in this process, or on many machines. One seam, two engines."""
+"""Engines that run the workers of shards: in this process or on a Ray cluster."""

@@ -1,8 +1,8 @@
-"""Engines hold workers, each with a part of something, and ask all of them the same question.
+"""Engines hold workers, each with one part of the state, and call the same method on all.
 
-An engine knows nothing of streams or reports. Its user gives it a function that makes a worker,
-asks questions through `Workers` and combines the answers. Workers never talk to each other, so a
-worker is all that has to run on another machine.
+An engine knows nothing about streams or reports. Its user passes a function that creates a
+worker, calls methods through `Workers` and combines the results. Workers never communicate with
+each other, so only the worker itself has to run on another machine.
 """
 
 from __future__ import annotations
@@ -18,54 +18,54 @@ from retrasyn.arrays import Arrays
 
 
 class Worker(Protocol):
-    """Holds a part; its other methods are what it can be asked.
+    """Holds one part of the state; its other methods are the questions it answers.
 
-    What a worker holds may depend on nothing but the questions it was asked, in their order.
-    Arguments and answers are numpy arrays, numbers, texts and tuples of them; a worker must not
-    change its arguments.
+    A worker's state may depend only on the questions it was asked and their order. Arguments and
+    answers are numpy arrays, numbers, texts and tuples of them; a worker must not change its
+    arguments.
     """
 
     @property
     def whole(self) -> bool:
-        """Whether `to_arrays` is complete: no question has left work half done."""
+        """Whether `to_arrays` would be complete, with no operation half done."""
         ...  # pragma: no cover - a protocol has no body
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return everything the worker holds as plain arrays."""
+        """Return the worker's complete state as plain arrays."""
         ...  # pragma: no cover - a protocol has no body
 
     def load_arrays(self, arrays: Arrays) -> None:
-        """Replace what the worker holds by what `to_arrays` gave."""
+        """Restore the state that `to_arrays` returned."""
         ...  # pragma: no cover - a protocol has no body
 
 
 Make = Callable[[int, int], Worker]
-"""Makes worker number i of n, holding nothing yet."""
+"""Creates worker number i of n, with empty state."""
 
 
 class Engine(Protocol):
-    """Holds n workers and asks them by the name of a method; `Workers` adds the types."""
+    """Holds n workers and calls their methods by name; `Workers` adds type checking."""
 
     @property
     def n_workers(self) -> int:
-        """How many workers there are."""
+        """Number of workers."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
     def n_threads(self) -> int | None:
-        """How many threads a worker may use; None: as many as numba is told to."""
+        """Threads each worker may use; None: numba's setting."""
         ...  # pragma: no cover - a protocol has no body
 
     def open(self, make: Make) -> None:
-        """Make all workers, replacing any there were."""
+        """Create all workers, replacing existing ones."""
         ...  # pragma: no cover - a protocol has no body
 
     def each(self, question: str, *arguments: Any) -> list[Any]:
-        """Ask every worker the same, and return the answers in the order of the workers."""
+        """Ask every worker the same question; return the answers in worker order."""
         ...  # pragma: no cover - a protocol has no body
 
     def spread(self, question: str, arguments: list[tuple[Any, ...]]) -> list[Any]:
-        """Ask once per row of arguments, going round the workers; return the answers in order."""
+        """Ask once per row of arguments, round-robin over workers; return answers in row order."""
         ...  # pragma: no cover - a protocol has no body
 
     def close(self) -> None:
@@ -81,7 +81,7 @@ _Arguments = TypeVarTuple("_Arguments")
 
 @dataclass(frozen=True, slots=True)
 class Workers(Generic[_Worker_co]):
-    """The workers of an engine, asked by their own methods, so that every call is type-checked.
+    """Typed access to an engine's workers: questions are passed as methods of the worker class.
 
     >>> class Adder:
     ...     whole, total = True, 0
@@ -97,14 +97,14 @@ class Workers(Generic[_Worker_co]):
 
     @classmethod
     def open(cls, engine: Engine, make: Callable[[int, int], _Opened]) -> Workers[_Opened]:
-        """Make all workers of an engine, replacing any there were."""
+        """Create all workers of an engine, replacing existing ones."""
         engine.open(make)
         return Workers(engine)
 
     def each(
         self, question: Callable[[_Worker_co, *_Arguments], _Answer], *arguments: *_Arguments
     ) -> list[_Answer]:
-        """Ask every worker the same, and return the answers in the order of the workers."""
+        """Ask every worker the same question; return the answers in worker order."""
         return self.engine.each(question.__name__, *arguments)
 
     def spread(
@@ -112,12 +112,12 @@ class Workers(Generic[_Worker_co]):
         question: Callable[[_Worker_co, *_Arguments], _Answer],
         arguments: list[tuple[*_Arguments]],
     ) -> list[_Answer]:
-        """Ask once per row of arguments, going round the workers; return the answers in order."""
+        """Ask once per row of arguments, round-robin over workers; return answers in row order."""
         return self.engine.spread(question.__name__, arguments)
 
 
 def total(parts: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
-    """Add up the whole numbers of all workers; their order does not matter.
+    """Sum the integer arrays of all workers; integers make the order irrelevant.
 
     >>> total([np.array([1, 2]), np.array([3, 4])]).tolist()
     [4, 6]
@@ -127,7 +127,7 @@ def total(parts: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
 
 @dataclass(slots=True)
 class LocalEngine:
-    """Asks workers of this process one after the other. One is usual: it has threads of its own.
+    """Runs workers in this process, one after the other; usually one, which is multi-threaded.
 
     >>> LocalEngine(3).n_workers
     3
@@ -138,15 +138,15 @@ class LocalEngine:
     workers: list[Worker] = field(default_factory=list, repr=False)
 
     def open(self, make: Make) -> None:
-        """Make all workers anew."""
+        """Create all workers, replacing existing ones."""
         self.workers = [make(index, self.n_workers) for index in range(self.n_workers)]
 
     def each(self, question: str, *arguments: Any) -> list[Any]:
-        """Ask every worker the same."""
+        """Ask every worker the same question."""
         return [getattr(worker, question)(*arguments) for worker in self.workers]
 
     def spread(self, question: str, arguments: list[tuple[Any, ...]]) -> list[Any]:
-        """Ask once per row of arguments, going round the workers."""
+        """Ask once per row of arguments, round-robin over workers."""
         n = self.n_workers
         return [getattr(self.workers[k % n], question)(*each) for k, each in enumerate(arguments)]
 

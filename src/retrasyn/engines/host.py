@@ -1,9 +1,9 @@
-"""A worker on another machine: answers numbered questions once, and saves what it holds.
+"""Host of a remote worker: answers each numbered question once and saves the worker's state.
 
-What a worker holds follows from the questions it was asked. So whoever asks keeps the questions
-since the last save but one; a worker that is lost begins anew from a save and is asked them again.
-Saving happens when asking again would take much longer than saving, so it costs a small part of
-the time whatever there is to save, and so does starting again.
+A worker's state follows from the questions it was asked. So the caller keeps the questions since
+the last save but one; a lost worker is restored from a save and asked them again. A save is made
+when repeating the questions would take much longer than saving, so both saving and recovery cost
+only a small part of the run time, whatever the size of the state.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from retrasyn.engines.base import Make, Worker
 from retrasyn.errors import CheckpointError
 
 KEPT = 2
-_PATIENCE = 20.0  # seconds of work that are worth a second of saving
-_FIRST = 0.02  # seconds a save is taken to last before there was one
+_PATIENCE = 20.0  # seconds of work per second spent saving
+_FIRST = 0.02  # assumed seconds of a save before the first one
 
 
 @dataclass(frozen=True, slots=True)
 class Saves:
-    """What one worker saved in a folder, by the number of the last question it had answered."""
+    """The saves of one worker in a folder, each named by the last question answered."""
 
     folder: Path
     index: int
 
     def write(self, number: int, worker: Worker) -> None:
-        """Save what a worker holds; the newest few are kept."""
+        """Save a worker's state; only the newest few saves are kept."""
         save_arrays(self._path(number), worker.to_arrays())
         for old in self.numbers()[:-KEPT]:
             self._path(old).unlink(missing_ok=True)
 
     def numbers(self) -> list[int]:
-        """Return what is there, ascending."""
+        """Return the numbers of all saves, ascending."""
         return sorted(int(path.stem.rpartition("-")[2]) for path in self.folder.glob(self._names))
 
     def read(self, worker: Worker, *, below: int) -> int:
-        """Give a worker the newest whole save before a question; return its number, 0 if none.
+        """Restore the newest intact save before question `below`; return its number, 0 if none.
 
-        What was saved later is of a time that begins again, and removed.
+        Later saves are removed, since the worker resumes before them.
         """
         for number in reversed(self.numbers()):
             path = self._path(number)
@@ -50,7 +50,7 @@ class Saves:
                 try:
                     arrays = load_arrays(path)
                     check_seal(path, arrays)
-                except CheckpointError:  # cut off by the loss we come from: an older one is whole
+                except CheckpointError:  # truncated when the worker was lost: try an older one
                     path.unlink(missing_ok=True)
                     continue
                 worker.load_arrays(arrays)
@@ -68,27 +68,27 @@ class Saves:
 
 @dataclass(slots=True)
 class Host:
-    """Answers in order, each question once."""
+    """Runs one worker and answers numbered questions in order, each once."""
 
     worker: Worker
     saves: Saves
-    number: int = 0  # of the last question answered
+    number: int = 0  # number of the last question answered
     _answer: Any = None
-    _busy: float = 0.0  # seconds since the last save
+    _busy: float = 0.0  # seconds of work since the last save
     _last_save: float = field(default=_FIRST)
 
     @classmethod
     def open(cls, make: Make, index: int, n_workers: int, folder: str) -> Host:
-        """Make a worker that holds nothing."""
+        """Create a worker with empty state."""
         return cls(make(index, n_workers), Saves(Path(folder), index))
 
     def restore(self, below: int) -> int:
-        """Begin from the newest save before a question; return its number, 0 for nothing."""
+        """Restore the newest save before question `below`; return its number, 0 if none."""
         self.number = self.saves.read(self.worker, below=below)
         return self.number
 
     def ask(self, number: int, question: str, *arguments: Any) -> tuple[Any, list[int]]:
-        """Answer a question, or repeat the answer to the last one; tell what is saved."""
+        """Answer a question, or repeat the last answer; also return the numbers of all saves."""
         if number == self.number + 1:
             begin = time.perf_counter()
             self._answer = getattr(self.worker, question)(*arguments)
@@ -104,7 +104,7 @@ class Host:
         return self._answer, self.saves.numbers()
 
     def save(self) -> list[int]:
-        """Save what is held, unless something is half done; tell what is saved."""
+        """Save the worker, unless an operation is half done; return the numbers of all saves."""
         if self.worker.whole:
             begin = time.perf_counter()
             self.saves.write(self.number, self.worker)

@@ -1,8 +1,8 @@
-"""Workers on the machines of a Ray cluster: the only module that imports ray.
+"""Runs workers on a Ray cluster: the only module that imports ray.
 
-Every worker lives in an actor (`engines.host.Host`). What is sent are numpy arrays and plain
-values. Actors reserve next to no processor: their number is chosen to fit the cluster, and after
-a loss all of them have to find a place on what is left.
+Every worker lives in an actor (`engines.host.Host`). Only numpy arrays and plain values are sent.
+Actors reserve almost no CPU: their number is chosen to fit the cluster, and after a loss all of
+them have to fit on the remaining machines.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from retrasyn.engines.base import Make
 from retrasyn.engines.host import KEPT, Host
 from retrasyn.errors import CheckpointError, EngineError, MissingExtra
 
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
-os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # spares a warning about GPUs
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # avoids a warning about GPUs
 try:
     import ray
     from ray.exceptions import ObjectLostError, RayActorError, RayTaskError
@@ -36,10 +36,10 @@ except ImportError:
 
 _untyped: Any = ray
 _log = logging.getLogger(__name__)
-_TRIES = 5  # losses in a row without an answer in between
-_SLICE = 0.001  # of a processor: with none at all, Ray would not choose the machine we name
-_LARGE = 1 << 20  # bytes from which an argument is stored once and not sent to every worker
-_HELD = 64 << 20  # bytes of questions that are held before a worker is told to save
+_TRIES = 5  # consecutive losses without an answer in between
+_SLICE = 0.001  # of a CPU: with zero, Ray would ignore the requested machine
+_LARGE = 1 << 20  # bytes above which an argument is put in the object store once
+_HELD = 64 << 20  # bytes of kept questions before a worker is told to save
 _T = TypeVar("_T")
 
 
@@ -62,31 +62,31 @@ def connect(address: str | None) -> None:
 
 
 def n_processors() -> int:
-    """Return how many processors the cluster has."""
+    """Return the number of CPUs in the cluster."""
     return max(int(_untyped.cluster_resources().get("CPU", 1)), 1)
 
 
 @dataclass(slots=True)
 class _Seat:
-    """One worker: its actor, and the questions that it may have to be asked again."""
+    """One worker: its actor, and the questions to repeat if the actor is lost."""
 
     index: int
     actor: Any = None
-    node: str = ""  # the machine it was put on
+    node: str = ""  # machine of the actor
     asked: deque[tuple[int, str, tuple[Any, ...]]] = field(default_factory=deque)
-    number: int = 0  # of the last question asked
+    number: int = 0  # number of the last question asked
     pending: Any = None
-    n_bytes: int = 0  # asked since a save was demanded
+    n_bytes: int = 0  # size of the questions since a save was requested
 
     def submit(self, question: str, arguments: tuple[Any, ...], n_bytes: int) -> None:
-        """Ask without waiting."""
+        """Ask a question without waiting for the answer."""
         self.number += 1
         self.n_bytes += n_bytes
         self.asked.append((self.number, question, arguments))
         self.pending = self.actor.ask.remote(self.number, question, *arguments)
 
     def trim(self, saved: list[int]) -> None:
-        """Forget what no loss can bring up again: questions up to the last save but one."""
+        """Drop questions that will never be repeated: those up to the last save but one."""
         if len(saved) >= KEPT:
             while self.asked and self.asked[0][0] <= saved[-KEPT]:
                 self.asked.popleft()
@@ -94,15 +94,15 @@ class _Seat:
 
 @dataclass(slots=True)
 class RayEngine:
-    """Asks actors. A lost one is made again elsewhere, from what it saved."""
+    """Runs workers as Ray actors; a lost actor is restored elsewhere from its last save."""
 
     n_workers: int
-    folder: Path  # what actors save; all machines have to see it
+    folder: Path  # for saves of actors; shared by all machines
     n_threads: int | None = 1
-    n_revived: int = 0  # actors that were lost and made again
+    n_revived: int = 0  # actors that were lost and restored
     _make: Make | None = None
     _seats: list[_Seat] = field(default_factory=list)
-    _own: Path | None = None  # of this opening
+    _own: Path | None = None  # subfolder of the current workers
 
     @classmethod
     def start(
@@ -112,7 +112,7 @@ class RayEngine:
         n_workers: int | None = None,
         folder: Path | None = None,
     ) -> RayEngine:
-        """Join a cluster, or start one here; a worker per processor unless told otherwise."""
+        """Join a cluster, or start a local one; by default with one worker per CPU."""
         connect(address)
         place = Path(tempfile.gettempdir()) if folder is None else folder
         try:
@@ -124,7 +124,7 @@ class RayEngine:
         return cls(n_processors() if n_workers is None else n_workers, place.absolute())
 
     def open(self, make: Make) -> None:
-        """Make all workers anew."""
+        """Create all workers, replacing existing ones."""
         self.close()
         self._make = make
         self._own = Path(tempfile.mkdtemp(prefix="retrasyn-workers-", dir=self.folder))
@@ -133,7 +133,7 @@ class RayEngine:
             self._place(seat)
 
     def each(self, question: str, *arguments: Any) -> list[Any]:
-        """Ask every worker the same."""
+        """Ask every worker the same question."""
         n_bytes = sum(map(_size, arguments))
         if self.n_workers > 1 and n_bytes > _LARGE:
             arguments = tuple(ray.put(one) if _size(one) > _LARGE else one for one in arguments)
@@ -142,7 +142,7 @@ class RayEngine:
         return [self._answer(seat) for seat in self._seats]
 
     def spread(self, question: str, arguments: list[tuple[Any, ...]]) -> list[Any]:
-        """Ask with other arguments: the first goes to the first worker, and around again."""
+        """Ask once per row of arguments, round-robin over workers."""
         answers: list[Any] = []
         for first in range(0, len(arguments), self.n_workers):
             wave = list(zip(self._seats, arguments[first : first + self.n_workers], strict=False))
@@ -152,12 +152,12 @@ class RayEngine:
         return answers
 
     def usage(self) -> list[dict[str, Any]]:
-        """Return the machine, the process and the memory in bytes of every actor."""
+        """Return the machine, process and memory in bytes of every actor."""
         found: list[dict[str, Any]] = ray.get([seat.actor.usage.remote() for seat in self._seats])
         return found
 
     def close(self) -> None:
-        """Let all workers go, and what they saved."""
+        """Drop all workers and delete their saves."""
         for seat in self._seats:
             ray.kill(seat.actor)
         self._seats = []
@@ -166,9 +166,9 @@ class RayEngine:
             self._own = None
 
     def _place(self, seat: _Seat) -> None:
-        """Start an actor; machines take turns, but the one it was lost on comes last.
+        """Start an actor; machines take turns, but the one on which it was lost comes last.
 
-        It takes the cluster some time to notice that a machine is gone.
+        The cluster takes some time to notice that a machine is gone.
         """
         nodes = sorted(node["NodeID"] for node in _untyped.nodes() if node["Alive"])
         nodes = [node for node in nodes if node != seat.node] or nodes
@@ -181,7 +181,7 @@ class RayEngine:
         seat.actor = kind.remote(self._make, seat.index, self.n_workers, str(self._own))
 
     def _answer(self, seat: _Seat) -> Any:
-        """Wait for an answer; ask again as often as the worker is lost on the way."""
+        """Wait for an answer, restoring the worker and retrying if it is lost."""
         cause = ""
         for _ in range(_TRIES):
             try:
@@ -202,14 +202,14 @@ class RayEngine:
         )
 
     def _save(self, seat: _Seat) -> None:
-        """Have a worker save, so that less has to be held for it here."""
+        """Tell a worker to save, so that fewer questions have to be kept."""
         seat.n_bytes = 0
-        with contextlib.suppress(RayActorError):  # the next question will find out
+        with contextlib.suppress(RayActorError):  # the next question will detect the loss
             seat.trim(ray.get(seat.actor.save.remote()))
 
     def _revive(self, seat: _Seat) -> None:
-        """Make a lost worker again, and ask it again what it was asked since it saved."""
-        with contextlib.suppress(Exception):  # it may be half alive
+        """Restore a lost worker and repeat the questions asked since its save."""
+        with contextlib.suppress(Exception):  # the actor may still be partly alive
             ray.kill(seat.actor)
         self.n_revived += 1
         self._place(seat)
@@ -217,7 +217,7 @@ class RayEngine:
             with _causes():
                 number = ray.get(seat.actor.restore.remote(seat.number))
         except (RayActorError, ObjectLostError):
-            return  # lost again: the pending question fails, too
+            return  # lost again: the pending question will fail, too
         again = [row for row in seat.asked if row[0] > number]
         if [row[0] for row in again] != list(range(number + 1, seat.number + 1)):
             raise CheckpointError(
@@ -229,14 +229,14 @@ class RayEngine:
 
 
 class _Actor(Host):
-    """A host that knows where it is."""
+    """A host that also reports its machine and memory use."""
 
     def __init__(self, make: Make, index: int, n_workers: int, folder: str) -> None:
         opened = Host.open(make, index, n_workers, folder)
         super().__init__(opened.worker, opened.saves)
 
     def usage(self) -> dict[str, Any]:
-        """Return the machine, the process and the memory in bytes."""
+        """Return the machine, process and memory in bytes."""
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return {
             "node": ray.get_runtime_context().get_node_id(),
@@ -246,21 +246,21 @@ class _Actor(Host):
 
 
 class RayTasks:
-    """Functions run on the machines of a cluster, each as a task of one processor."""
+    """Runs functions on a cluster, each as a task on one CPU."""
 
     def __init__(self, address: str | None) -> None:
         connect(address)
         self.n_tasks = n_processors()
 
     def submit(self, function: Callable[..., _T], *arguments: Any) -> Future[_T]:
-        """Run a function somewhere; all machines need the same files."""
+        """Run a function on any machine; all machines need the same files."""
         future: Future[_T] = ray.remote(function).options(num_cpus=1).remote(*arguments).future()
         return future
 
 
 @contextlib.contextmanager
 def _causes() -> Iterator[None]:
-    """Raise what a worker raised as if it had been raised here."""
+    """Re-raise the original exception of a worker."""
     try:
         yield
     except RayTaskError as error:
@@ -268,7 +268,7 @@ def _causes() -> Iterator[None]:
 
 
 def _size(argument: Any) -> int:
-    """Return the bytes of an array, or of a dictionary of them."""
+    """Return the size in bytes of an array or a dictionary of arrays."""
     if isinstance(argument, dict):
         return sum(_size(value) for value in argument.values())
     return argument.nbytes if isinstance(argument, np.ndarray) else 0

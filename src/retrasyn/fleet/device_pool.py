@@ -1,4 +1,4 @@
-"""The devices of a fleet: real reporters and trackers, and the positions they replay."""
+"""The devices of a fleet, with real reporters and trackers, and the positions they replay."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from retrasyn.fleet.ledger import DeviceSlot, FleetLedger
 from retrasyn.messages import ABSENT, ENTERING, MOVING, Manifest
 
 remembered_verify: Verify = functools.lru_cache(maxsize=1024)(verify_ed25519)
-"""All devices of a fleet are shown the same signature, so that it is checked once."""
+"""Signature verification with a cache: all devices of a fleet see the same signatures."""
 
 
 @dataclass(slots=True)
 class Member:
-    """One device."""
+    """One device of a fleet."""
 
     reporter: Reporter = field(repr=False)
     tracker: Tracker = field(repr=False)
@@ -34,7 +34,7 @@ class DevicePool:
     """All devices of a fleet, in the order of their numbers."""
 
     manifest: Manifest
-    id: bytes  # of the manifest
+    id: bytes  # manifest id
     ledger: FleetLedger = field(repr=False)
     members: list[Member] = field(default_factory=list, repr=False)
 
@@ -52,12 +52,12 @@ class DevicePool:
         return cls(manifest, id_, ledger, members)
 
     def rounds_left(self) -> int:
-        """Return the rounds of quarantine that are left to the last of all devices."""
+        """Return the largest number of quarantine rounds left to any device."""
         now = read_clocks()
         return max((one.reporter.status(now).rounds_left for one in self.members), default=0)
 
     def see(self, t: int, places: Mapping[int, Fix]) -> list[int]:
-        """Note who shares at t, not yet where; return the numbers of those who take part."""
+        """Record which devices share at t, without positions; return those that take part."""
         boot, hidden = read_clocks().boot, self.manifest.presence == "hidden"
         taking_part = []
         for number, one in enumerate(self.members):
@@ -72,7 +72,7 @@ class DevicePool:
     def answer(
         self, envelope: bytes, t: int, places: Mapping[int, Fix], asked: Sequence[int]
     ) -> list[bytes]:
-        """Have the devices that are asked draw, read their position and report, all stored."""
+        """Let the asked devices draw, read their position and report; commit the ledger."""
         boot, meant, frames = read_clocks().boot, set(asked), list[bytes]()
         for number, one in enumerate(self.members):
             drawn = None
@@ -89,7 +89,7 @@ class DevicePool:
         return frames
 
     def heartbeats(self, t: int, taking_part: Sequence[int]) -> list[bytes]:
-        """Return the heartbeats of the devices that share."""
+        """Return the heartbeats of the devices that take part."""
         frames = []
         for number in taking_part:
             one = self.members[number]
@@ -113,7 +113,7 @@ class Positions:
 
     @classmethod
     def of(cls, real: Trajectories, n_devices: int | None = None) -> Positions:
-        """Number the users of a file, or its streams where it names none, and keep the first."""
+        """Number the users, or streams if no users are named, and keep the first n_devices."""
         owner = real.traj_id if real.user_id is None else real.user_id  # [n_points]
         known, device = np.unique(owner, return_inverse=True)
         n = known.size if n_devices is None else min(n_devices, known.size)
@@ -125,7 +125,7 @@ class Positions:
         return cls(n, n_timestamps, edges, device[rows], real.x[rows], real.y[rows])
 
     def at(self, step: int) -> dict[int, Fix]:
-        """Return who is where; after the last timestamp everything begins again."""
+        """Return the positions at a step by device; the data repeats after its last timestamp."""
         step %= self.n_timestamps
         rows = slice(int(self.edges[step]), int(self.edges[step + 1]))
         places = zip(self.x[rows].tolist(), self.y[rows].tolist(), strict=True)

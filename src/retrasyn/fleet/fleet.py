@@ -23,20 +23,20 @@ _ENROL_AT_ONCE = 5_000
 _AGAIN = ("busy", "early")
 _FIRST_PAUSE = 50  # milliseconds
 Record = Callable[[int, Sequence[bytes], Sequence[str]], None]
-"""Takes the frames that were sent in a round, and what became of each."""
+"""Callback that receives a round, the frames sent in it and the status of each."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a fleet did so far."""
+    """Counts of what a fleet has done so far."""
 
     n_devices: int = 0
     n_rounds: int = 0
-    n_missed: int = 0  # rounds that went by while an earlier one was still being answered
+    n_missed: int = 0  # rounds that passed while an earlier one was being answered
     n_reports: int = 0
     n_heartbeats: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
-    slowest: float = 0.0  # seconds from fetching a round to the last answer about it
+    slowest: float = 0.0  # seconds from fetching a round to its last response
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Fleet:
         operator_token: str | None,
         record: Record | None = None,
     ) -> Fleet:
-        """Enrol as many devices as there are positions for; those of an earlier run go on."""
+        """Open a fleet with one device per user in `positions`, keeping those enrolled earlier."""
         ledger = FleetLedger(open_folder(folder) / "fleet.sqlite")
         try:
             envelope = server.campaign()
@@ -82,7 +82,7 @@ class Fleet:
                 return
 
     def run(self, n_rounds: int, progress: Callable[[int, int], None]) -> Tally:
-        """Replay so many timestamps, one per round, and one round more in which all stop."""
+        """Replay n_rounds timestamps, one per round, and one more round in which all stop."""
         rounds, first, last = self._rounds(), None, -1
         while first is None or last - first < n_rounds:
             opened = rounds.after(last)
@@ -98,7 +98,7 @@ class Fleet:
         return self.tally
 
     def recount(self) -> Recount:
-        """Count what every device spent, from the log in its ledger."""
+        """Recompute what every device spent, from the ledger's log."""
         return recount(self.pool.ledger, self.pool.manifest, self.pool.id)
 
     def close(self) -> None:
@@ -109,12 +109,12 @@ class Fleet:
         return RoundFollower(self.server, self.pool.manifest, self.pool.id, self.clock)
 
     def _answer(self, opened: Opened, places: dict[int, tuple[float, float]]) -> None:
-        """Answer one round; everything is durable before the first byte is sent."""
+        """Answer one round; all state is durable before anything is sent."""
         pool, t, began = self.pool, opened.t, self.clock.now().boot
         taking_part = pool.see(t, places)
         reports = pool.answer(opened.envelope, t, places, self._asked(t, taking_part))
         beats = pool.heartbeats(t, taking_part)
-        frames = [*reports, *beats]  # what has cost something goes first
+        frames = [*reports, *beats]  # reports have cost budget, so they go first
         statuses = self._send(frames, until=opened.close)
         self.tally.n_reports += len(reports)
         self.tally.n_heartbeats += len(beats)
@@ -124,7 +124,7 @@ class Fleet:
             self.record(t, frames, statuses)
 
     def _asked(self, t: int, numbers: Sequence[int]) -> Sequence[int]:
-        """Return those whom a drawn round is meant for; other rounds are for everybody."""
+        """Return the devices that a drawn round selected; other rounds select all."""
         if self.pool.manifest.sampling != "curator" or not numbers:
             return numbers
         ids = [self.pool.members[number].reporter.device for number in numbers]
@@ -132,7 +132,7 @@ class Fleet:
         return [number for number, asked in zip(numbers, meant, strict=True) if asked]
 
     def _send(self, frames: Sequence[bytes], *, until: int) -> list[str]:
-        """Send batches; what is not settled goes again, the same bytes, until the round closes."""
+        """Send frames in batches, resending unsettled ones unchanged until the round closes."""
         statuses = ["busy"] * len(frames)
         waiting, pause = list(range(len(frames))), float(_FIRST_PAUSE)
         while waiting:
@@ -160,7 +160,7 @@ class Fleet:
 def _enrol(
     server: CuratorClient, ledger: FleetLedger, n_devices: int, operator_token: str | None
 ) -> None:
-    """Enrol as many devices as are missing."""
+    """Enrol the devices that are missing."""
     if ledger.server not in ("", server.url):
         raise LedgerError(
             f"{ledger.path} holds a fleet of {ledger.server}; name another folder with --folder"

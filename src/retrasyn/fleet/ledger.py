@@ -1,4 +1,4 @@
-"""The ledgers of a whole fleet in one file, and what every device spent, counted anew."""
+"""The ledgers of a whole fleet in one file, and an independent recount of their spending."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from retrasyn.privacy.replay import Replay
 
 
 def write_quickly(memory: DeviceMemory) -> str:
-    """Write exactly what `write_memory` would of a memory without its manifest."""
+    """Serialise a memory without its manifest, byte for byte as `write_memory` does."""
     odometer, quarantine, lots = memory.odometer, memory.quarantine, memory.lots
     return json.dumps(
         {
@@ -75,7 +75,7 @@ _PRAGMAS = (
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """One report that a device of the fleet made."""
+    """One logged report of a device."""
 
     number: int
     t: int
@@ -91,7 +91,7 @@ class DeviceSlot:
     number: int
 
     def load(self) -> DeviceMemory | Lost:
-        """Return what was saved last."""
+        """Return the memory saved last."""
         return self.ledger.load(self.number)
 
     def save(self, memory: DeviceMemory) -> None:
@@ -117,12 +117,12 @@ class FleetLedger:
             with ExitStack() as failing:
                 failing.callback(self._connection.close)
                 self._begin()
-                failing.pop_all()  # it did not fail
+                failing.pop_all()  # success: keep everything open
         except (sqlite3.Error, OSError) as fault:
             raise self._broken(fault) from None
 
     def _begin(self) -> None:
-        """Make the tables of a new file; learn what stands in that of an old one."""
+        """Create the tables of a new file, or load the state of an existing one."""
         for pragma in _PRAGMAS:
             self._connection.execute(pragma)
         if not self._connection.execute("SELECT 1 FROM sqlite_master").fetchone():
@@ -136,12 +136,12 @@ class FleetLedger:
         }
 
     def close(self) -> None:
-        """Close the file; what was staged and not committed is lost."""
+        """Close the file; staged saves that were not committed are lost."""
         self._connection.close()
 
     @property
     def server(self) -> str:
-        """The server these devices are enrolled at; empty if there are none."""
+        """URL of the server at which the devices are enrolled; empty if there are none."""
         row = self._connection.execute("SELECT url FROM server").fetchone()
         return "" if row is None else str(row[0])
 
@@ -151,7 +151,7 @@ class FleetLedger:
         return [EnrolmentAnswer(bytes(device), bytes(key)) for device, key in rows]
 
     def add(self, server: str, enrolled: list[EnrolmentAnswer]) -> None:
-        """Keep new identities; they get the next numbers."""
+        """Add new identities under the next numbers."""
         rows = [(one.device, one.key) for one in enrolled]
         first = len(self.devices())
         with self._transaction() as write:
@@ -163,7 +163,7 @@ class FleetLedger:
             )
 
     def load(self, number: int) -> DeviceMemory | Lost:
-        """Return what a device saved last."""
+        """Return the memory a device saved last."""
         row = self._connection.execute(
             "SELECT body, text FROM memory JOIN manifest ON manifest.id = memory.manifest "
             "WHERE number = ?",
@@ -177,11 +177,11 @@ class FleetLedger:
             return Lost("corrupt")
 
     def stage(self, number: int, memory: DeviceMemory) -> None:
-        """Take what a device wants to save into the next transaction."""
+        """Stage a device's memory for the next commit."""
         self._staged[number] = memory
 
     def commit(self) -> None:
-        """Write all that was staged, and log every new report; durable when this returns."""
+        """Write all staged memories and log every new report; durable on return."""
         bodies, news = [], []
         for number, memory in self._staged.items():
             id_ = self._manifests.setdefault(memory.pinned, len(self._manifests) + 1)
@@ -201,7 +201,7 @@ class FleetLedger:
         self._staged.clear()
 
     def log(self, manifest: bytes) -> Iterator[Logged]:
-        """Return every report ever made in a campaign, by its round."""
+        """Yield every report of a campaign, ordered by round."""
         rows = self._connection.execute(
             "SELECT number, t, epsilon, lookback FROM log WHERE manifest = ? ORDER BY t",
             (manifest,),
@@ -211,7 +211,7 @@ class FleetLedger:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Write all or nothing."""
+        """Run a transaction; a database error rolls it back."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             yield self._connection
@@ -230,7 +230,7 @@ class FleetLedger:
 
 @dataclass(frozen=True, slots=True)
 class Recount:
-    """How many reports there were, and the most that any device spent in any window."""
+    """Number of reports, and the maximum spending of any device in any window."""
 
     n_reports: int
     worst: int  # micro-nats
@@ -250,7 +250,7 @@ class Recount:
 
 
 def recount(ledger: FleetLedger, manifest: Manifest, id_: bytes) -> Recount:
-    """Count all reports of a campaign again, without any code of the device."""
+    """Recount all reports of a campaign, independently of the device's code."""
     replay = Replay(manifest.gap, max((1, *manifest.ages)))
 
     def alike(one: Logged) -> tuple[int, int, int]:

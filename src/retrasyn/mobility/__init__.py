@@ -1,1 +1,1 @@
-"""What the curator believes about how people move."""
+"""The curator's mobility model and its estimators."""

@@ -1,4 +1,4 @@
-"""The estimator of `steered`: filters in time, shrinkage in space, how long people stay."""
+"""The estimator of `steered`: temporal filters, spatial shrinkage and durations of stay."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FACTORS = np.array([0.0, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0])  # [n_factors]
 STAY, MOVE, ENTER, QUIT = range(4)
 N_GROUPS = 4
-_SHARED = 0.01  # of the trust is spread evenly each time, so that a change is noticed soon
+_SHARED = 0.01  # share of trust spread evenly at each update, to adapt quickly to changes
 
 
 def groups_of(states: StateSpace) -> npt.NDArray[np.int64]:
@@ -35,25 +35,25 @@ def groups_of(states: StateSpace) -> npt.NDArray[np.int64]:
 
 @dataclass(slots=True)
 class FilterBank:
-    """Weighted sums of one stratum of states, which are reported together."""
+    """Exponentially weighted sums of a stratum's estimates, one per forgetting factor."""
 
     groups: npt.NDArray[np.int64]  # [n_states]
     sums: npt.NDArray[np.float64]  # [n_factors, n_states]
-    weights: npt.NDArray[np.float64]  # [n_factors], reports remembered
-    trust: npt.NDArray[np.float64]  # [n_factors, n_groups], by how well each speed predicted
+    weights: npt.NDArray[np.float64]  # [n_factors], effective number of reports
+    trust: npt.NDArray[np.float64]  # [n_factors, n_groups], by prediction accuracy
     variance: float = 0.0  # of an estimate from one report; 0 before the first
 
     @classmethod
     def empty(cls, groups: npt.NDArray[np.int64]) -> FilterBank:
-        """Return a bank without reports."""
+        """Return a filter bank without reports."""
         n = FACTORS.size
         return cls(groups, np.zeros((n, groups.size)), np.zeros(n), np.full((n, N_GROUPS), 1 / n))
 
     def update(self, estimate: Estimate) -> None:
-        """Score every speed's prediction of an estimate, then take it in."""
+        """Score every factor's prediction of an estimate, then add the estimate to the sums."""
         n, y = estimate.n, estimate.frequencies
         self.variance = estimate.variance * n
-        if self.weights[-1] > 0:  # all speeds have a past, or none has
+        if self.weights[-1] > 0:  # all factors have a past, or none has
             errors = n * (y - self.sums / self.weights[:, None]) ** 2  # [n_factors, n_states]
             for group in range(N_GROUPS):
                 self._judge(group, errors[:, self.groups == group].sum(axis=1))
@@ -63,18 +63,18 @@ class FilterBank:
         self.weights += n
 
     def _judge(self, group: int, losses: npt.NDArray[np.float64]) -> None:
-        """Move a group's trust to the speeds that predicted best; each keeps a little."""
+        """Shift a group's trust to the factors that predicted best; each keeps a little."""
         likelihood = np.exp(-(losses - losses.min()) / (2.0 * self.variance))
         trust = self.trust[:, group] * likelihood
         self.trust[:, group] = (1 - _SHARED) * trust / trust.sum() + _SHARED / trust.size
 
     @property
     def started(self) -> bool:
-        """Whether anything was ever reported."""
+        """Whether there has been any report."""
         return bool(self.weights[-1] > 0)
 
     def read(self, group: int) -> tuple[npt.NDArray[np.float64], float]:
-        """Return the frequencies of all states and their variance, at a group's speeds."""
+        """Return the frequencies of all states and their variance, with a group's trust."""
         trust = self.trust[:, group]
         return (trust / self.weights) @ self.sums, self.variance / float(trust @ self.weights)
 
@@ -89,7 +89,7 @@ class FilterBank:
         )
 
     def to_arrays(self) -> dict[str, npt.NDArray[np.float64]]:
-        """Return everything as plain arrays."""
+        """Return the complete state as plain arrays."""
         return {
             "sums": self.sums,
             "weights": self.weights,
@@ -98,15 +98,15 @@ class FilterBank:
         }
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[np.float64]]) -> None:
-        """Take everything over from plain arrays."""
+        """Restore the complete state from plain arrays."""
         self.sums, self.weights = arrays["sums"].copy(), arrays["weights"].copy()
         self.trust, self.variance = arrays["trust"].copy(), float(arrays["variance"][0])
 
 
 N_MOVE_PRIORS = 5
 _ROUNDS = 25
-_WARM_ROUNDS = 10  # enough where EM goes on from the timestamp before
-_KEPT = 0.8  # how much of the prior before; the rest is uniform, or what is lost never returns
+_WARM_ROUNDS = 10  # enough if EM continues from the previous timestamp
+_KEPT = 0.8  # share of the previous prior; the rest is uniform, so that lost mass can return
 _SLOW_DENSITY = 0.98
 _LEAST_TOTAL = 1e-3
 _MOST_RATIO = 8.0
@@ -114,7 +114,7 @@ _MOST_RATIO = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Where movers are and where they go."""
+    """Estimated transition kernel and density of movers, with variances."""
 
     kernel: npt.NDArray[np.float64]  # P, [n_cells, 9]; rows sum to 1
     kernel_variance: npt.NDArray[np.float64]  # [n_cells, 9]
@@ -135,7 +135,7 @@ class Moves:
 
 @dataclass(slots=True)
 class ShrinkageMemory:
-    """The slow density, and the priors EM begins with."""
+    """The slow density, and the priors from which EM starts."""
 
     slow_density: npt.NDArray[np.float64] | None = None  # [n_cells], sums to 1
     priors: npt.NDArray[np.float64] = field(
@@ -154,7 +154,7 @@ class ShrinkageMemory:
         *,
         leaving_error: float = 0.0,
     ) -> Moves:
-        """Estimate moves from a fast and a slow reading: frequencies [n_cells, 9], variance."""
+        """Estimate moves from a fast and a slow filter: frequencies [n_cells, 9] and variance."""
         kernel, kernel_variance = np.empty((2, grid.n_cells, 9))
         density, variance = np.empty(grid.n_cells), np.empty(grid.n_cells)
         self.priors *= _KEPT
@@ -174,7 +174,7 @@ class ShrinkageMemory:
         return Moves(kernel, kernel_variance, density, variance)
 
     def follow(self, mass: npt.NDArray[np.float64], grid: Grid) -> npt.NDArray[np.float64]:
-        """Take a timestamp's moves into the slow density: half origins, half destinations."""
+        """Update the slow density with a timestamp's moves: half origins, half destinations."""
         near = grid.neighbour_table >= 0
         arrivals = np.bincount(grid.neighbour_table[near], mass[near], grid.n_cells)
         now: npt.NDArray[np.float64] = mass.sum(axis=1) + arrivals
@@ -191,10 +191,10 @@ class ShrinkageMemory:
         quit_: tuple[npt.NDArray[np.float64], float],
         totals: npt.NDArray[np.float64] | None,
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return the masses of entering and quitting per cell, drawn towards the slow density.
+        """Return the enter and quit masses per cell, shrunk towards the slow density.
 
-        `totals` are the shares of entering and quitting among all states, if they are known from
-        elsewhere; else they are fitted.
+        `totals` are the shares of entering and quitting among all states if known from elsewhere;
+        otherwise they are fitted.
         """
         density = self.slow_density
         assert density is not None  # noqa: S101 - moves are shrunk first
@@ -240,7 +240,7 @@ def expert_laws() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
 
 @dataclass(slots=True)
 class AgeMemory:
-    """The age histogram of every expert, and the answers so far."""
+    """The age histogram of every expert, and the pooled answers so far."""
 
     thresholds: tuple[int, ...]
     histograms: npt.NDArray[np.float64] = field(init=False)  # [n_experts, 400]
@@ -248,7 +248,7 @@ class AgeMemory:
     expected: npt.NDArray[np.float64] = field(init=False)  # [n_experts, n_thresholds]
     totals: npt.NDArray[np.float64] = field(init=False)  # [2], smoothed; NaN before the second step
     started: bool = False
-    variance: float = 1.0  # of one answer; unknown and unused before the first
+    variance: float = 1.0  # variance of one answer; unused before the first
 
     def __post_init__(self) -> None:
         n_experts = expert_laws()[0].shape[0]
@@ -265,14 +265,14 @@ class AgeMemory:
         return twin
 
     def step(self, size: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Move every expert to the next timestamp; return who enters and quits: [n_experts]."""
+        """Advance every expert by one timestamp; return how many enter and quit: [n_experts]."""
         hazards = expert_laws()[1]
         entering, quitting = np.empty(hazards.shape[0]), np.empty(hazards.shape[0])
         kernels.step_ages(self.histograms, hazards, float(size), entering, quitting)
         return entering, quitting
 
     def pool(self, which: int, estimate: Estimate, size: int) -> None:
-        """Add the answers about one threshold, and what each expert expected of them."""
+        """Add the answers about one threshold, and each expert's expectation of them."""
         self.variance = estimate.variance * estimate.n
         self.answers[which] += estimate.n, estimate.n * estimate.frequencies[0]
         older = self.histograms[:, self.thresholds[which] :].sum(axis=1) / max(size, 1)
@@ -299,7 +299,7 @@ class AgeMemory:
     ) -> npt.NDArray[np.float64] | None:
         """Return the shares of entering and quitting among all states; None at the first step."""
         if not self.started:
-            self.started = size > 0  # the first crowd enters at once and says nothing of a rate
+            self.started = size > 0  # the initial population enters at once, which is no rate
             return None
         states = np.maximum(size + quitting, 1e-300)
         now = np.array([weights @ (entering / states), weights @ (quitting / states)])
@@ -316,7 +316,7 @@ class AgeMemory:
         return mean
 
     def to_arrays(self) -> dict[str, npt.NDArray[np.float64]]:
-        """Return everything as plain arrays."""
+        """Return the complete state as plain arrays."""
         return {
             "histograms": self.histograms,
             "answers": self.answers,
@@ -326,7 +326,7 @@ class AgeMemory:
         }
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[np.float64]]) -> None:
-        """Take everything over from plain arrays."""
+        """Restore the complete state from plain arrays."""
         self.histograms, self.answers = arrays["histograms"].copy(), arrays["answers"].copy()
         self.expected, self.totals = arrays["expected"].copy(), arrays["totals"].copy()
         self.started, self.variance = bool(arrays["rest"][0]), float(arrays["rest"][1])

@@ -1,4 +1,4 @@
-"""The mobility model, its prior and age histograms, compiled."""
+"""Compiled kernels of the mobility model, its prior and age histograms."""
 
 import math
 
@@ -17,7 +17,7 @@ def build_model(
     enter: npt.NDArray[np.float64],
     quit_share: npt.NDArray[np.float64],
 ) -> None:
-    """Fill a model in which everything is zero; what has no mass stays so (Eq. 6)."""
+    """Fill a zeroed model from released frequencies; rows without mass stay zero (Eq. 6)."""
     n_cells = quit_hazard.size
     endpoints = released.size > n_moves
     entering = quitting = 0.0
@@ -51,10 +51,10 @@ def step_ages(
     entering: npt.NDArray[np.float64],
     quitting: npt.NDArray[np.float64],
 ) -> None:
-    """Let every expert's population grow a timestamp older and fill it up to its size.
+    """Age every expert's population by one timestamp and refill it to its size.
 
-    Rows are experts, columns ages from 1 on; the last column holds that age and above. Should
-    more survive than there are people, all survivors are scaled down and the excess quits.
+    Rows are experts, columns ages from 1 on; the last column holds that age and above. If
+    more survive than `size`, all survivors are scaled down and the excess quits.
     """
     n_experts, oldest = histograms.shape
     for e in range(n_experts):
@@ -81,7 +81,7 @@ def step_ages(
         quitting[e] = gone
 
 
-N_POINTS = 40  # points of the grid on which a prior lives
+N_POINTS = 40  # grid points of a prior
 _LOWEST_TOP = 1e-6
 _DIRECTIONS = 9
 _STAY = 4
@@ -103,7 +103,7 @@ def npmle(
 ) -> None:
     """Shrink y ~ N(scale theta, variance), theta >= 0 from an unknown prior, fitted by EM.
 
-    `prior` [40] is where EM begins and where it ends; `mean` and `spread` [n] receive the
+    `prior` [40] is the start of EM and receives its result; `mean` and `spread` [n] receive the
     posterior mean and variance of theta.
     """
     n = y.size
@@ -151,7 +151,7 @@ def _fit_cells(
     kappa: npt.NDArray[np.float64],
     d: npt.NDArray[np.float64],
 ) -> None:
-    """Fit the cells' part of a rank-one table, given the directions' part."""
+    """Fit the cell factor of a rank-one table, given the direction factor."""
     for i in range(d.size):
         above = below = 0.0
         for c in range(_DIRECTIONS):
@@ -168,7 +168,7 @@ def rank_one(
     kappa: npt.NDArray[np.float64],
     d: npt.NDArray[np.float64],
 ) -> None:
-    """Fit slow[i, c] ~ d_i kappa_c by alternating least squares, beginning with kappa."""
+    """Fit slow[i, c] ~ d_i kappa_c by alternating least squares, starting from kappa."""
     for _ in range(_RANK_ONE_ROUNDS):
         _fit_cells(slow, table, kappa, d)
         for c in range(_DIRECTIONS):
@@ -197,10 +197,10 @@ def shrink_moves(
     density: npt.NDArray[np.float64],
     density_variance: npt.NDArray[np.float64],
 ) -> None:
-    """Turn two readings of the moves [n_cells, 9] into a transition kernel and a density.
+    """Turn two estimates of the moves [n_cells, 9] into a transition kernel and a density.
 
     `priors` [5, 40] hold the mixtures of cells, staying, straight and diagonal moves, and the
-    density: where EM begins, and where it ended.
+    density: the start of EM, overwritten by its result.
     """
     n_cells = table.shape[0]
     kappa = np.full(_DIRECTIONS, 1.0 / _DIRECTIONS)
@@ -253,7 +253,7 @@ def shrink_moves(
 
 @njit(nogil=True, cache=True)
 def normalise_rows(kernel: npt.NDArray[np.float64], table: npt.NDArray[np.int32]) -> None:
-    """Make every row sum to 1; one without mass becomes uniform."""
+    """Normalise every row to sum 1; a row without mass becomes uniform."""
     for i in range(table.shape[0]):
         row = kernel[i].sum()
         n_near = 0
@@ -268,7 +268,7 @@ def normalise_rows(kernel: npt.NDArray[np.float64], table: npt.NDArray[np.int32]
 def positive_mean(mean: float, error: float) -> float:
     """Return the mean of a normal variable that is known to be positive."""
     z = mean / error
-    if z < _FAR:  # where the ratio below would be 0 / 0, its limit
+    if z < _FAR:  # the limit, where the ratio below would be 0 / 0
         return error / -z
     density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
     return mean + error * density / (0.5 * math.erfc(-z / math.sqrt(2.0)))
@@ -283,10 +283,10 @@ def calibrate(
     slow_variance: float,
     leaving_error: float,
 ) -> None:
-    """Scale all leaving so that its share is within a standard error of what the sums say.
+    """Scale all leaving moves so that their share is within a standard error of the estimated sum.
 
-    Shrunk one by one, many small moves add up to too much. Their sum is known better: everything
-    less what stays. It has the variance `leaving_error` times that of one move.
+    Shrunk one by one, many small moves add up to too much. Their sum, everything except staying,
+    is known better: its variance is `leaving_error` times that of one move.
     """
     leaving = staying = now = whole = 0.0
     for i in range(table.shape[0]):

@@ -1,4 +1,4 @@
-"""The global mobility model (Eq. 6), what changes in it (Eq. 7), and how well it is known."""
+"""The global mobility model (Eq. 6), its dynamic update (Eq. 7) and its standard errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MobilityModel:
     def from_frequencies(
         cls, released: npt.NDArray[np.float64] | None, states: StateSpace
     ) -> MobilityModel:
-        """Turn released frequencies into the model; None is the model of no report at all."""
+        """Build the model from released frequencies; None gives the model before any report."""
         n_cells = states.grid.n_cells
         model = cls(
             move=np.zeros((n_cells, 9)),
@@ -54,7 +54,7 @@ class MobilityModel:
 
 
 def masses(released: npt.NDArray[np.float64], states: StateSpace) -> tuple[float, float]:
-    """Return the mass that goes on (moves and enters) and the mass that quits."""
+    """Return the mass that continues (moves and enters) and the mass that quits."""
     if not states.endpoints:
         return float(released.sum()), 0.0
     first_quit = states.n_moves + states.grid.n_cells
@@ -70,7 +70,7 @@ def standard_errors(
     mass_variance: npt.NDArray[np.float64],
     grid: Grid,
 ) -> Uncertainty:
-    """Return what is known of the synthetic points [n_cells] and of the moves [n_cells, 9]."""
+    """Return shares and standard errors of synthetic points [n_cells] and moves [n_cells, 9]."""
     n_points = max(int(cell_counts.sum()), 1)
     shares = cell_counts / n_points
     near = grid.neighbour_table >= 0
@@ -89,12 +89,12 @@ class Update(Protocol):
     def __call__(
         self, previous: npt.NDArray[np.float64], estimate: Estimate, reading: Interpretation
     ) -> tuple[npt.NDArray[np.float64], int]:
-        """Return the new release and the number of states that were renewed."""
+        """Return the new release and the number of updated states."""
         ...  # pragma: no cover - a protocol has no body
 
 
 def normalised(estimate: Estimate) -> npt.NDArray[np.float64] | None:
-    """Clip negatives and scale to one; None when nothing positive is left."""
+    """Clip negatives and normalise to sum 1; None if nothing positive is left."""
     clipped = np.maximum(estimate.frequencies, 0.0)
     total = clipped.sum()
     return clipped / total if total > 0 else None
@@ -103,7 +103,7 @@ def normalised(estimate: Estimate) -> npt.NDArray[np.float64] | None:
 def replace_all(
     previous: npt.NDArray[np.float64], estimate: Estimate, reading: Interpretation
 ) -> tuple[npt.NDArray[np.float64], int]:
-    """Take the clipped estimate for everything; nothing positive leaves the previous release."""
+    """Replace all states by the clipped estimate, unless it has no positive mass."""
     del reading
     fresh = normalised(estimate)
     return (previous, 0) if fresh is None else (fresh, fresh.size)
@@ -112,9 +112,9 @@ def replace_all(
 def select_significant(
     previous: npt.NDArray[np.float64], estimate: Estimate, reading: Interpretation
 ) -> tuple[npt.NDArray[np.float64], int]:
-    """Renew only the states whose change exceeds the noise (dynamic mobility update, Eq. 7).
+    """Update only the states whose change exceeds the noise (dynamic mobility update, Eq. 7).
 
-    The objective separates over states, so its minimum is a comparison per state: renew iff the
+    The objective separates over states, so its minimum is a comparison per state: update iff the
     squared gap between the previous release and the estimate exceeds the oracle's variance.
     """
     clipped = np.maximum(estimate.frequencies, 0.0)

@@ -1,4 +1,4 @@
-"""Addressed 64-bit words in compiled code: a finalised counter, so there is no state to carry."""
+"""Compiled addressed 64-bit words: a hashed counter (SplitMix64) without any state."""
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ _SHIFT_1, _SHIFT_2, _SHIFT_3 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 @njit(inline="always")
 def word_at(key: np.uint64, identifier: np.uint64) -> np.uint64:
-    """Return the word of one identifier under one key (the finaliser of SplitMix64)."""
+    """Return the word of an identifier under a key (the finaliser of SplitMix64)."""
     z = key + identifier * STRIDE
     z = (z ^ (z >> _SHIFT_1)) * _MULTIPLY_1
     z = (z ^ (z >> _SHIFT_2)) * _MULTIPLY_2

@@ -20,11 +20,11 @@ def address(seed: int, t: int, purpose: str, *, n_bytes: int = 8) -> int:
 
 
 Words = Callable[[int], bytes]
-"""Hands out exactly so many fresh bytes."""
+"""Returns exactly the requested number of fresh random bytes."""
 
 
 def system_bytes(n: int) -> bytes:
-    """Return n fresh bytes of the operating system's generator.
+    """Return n fresh bytes from the operating system's generator.
 
     >>> len(system_bytes(16))
     16
@@ -33,7 +33,7 @@ def system_bytes(n: int) -> bytes:
 
 
 def draw(words: Words, n: int) -> bytes:
-    """Return exactly n bytes of a source, or raise.
+    """Return exactly n bytes from a source, or raise.
 
     >>> draw(lambda n: b"a" * n, 3)
     b'aaa'

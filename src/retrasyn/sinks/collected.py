@@ -23,25 +23,25 @@ class Snapshot:
 
 @dataclass(slots=True)
 class Collected:
-    """Snapshots in order of time."""
+    """Snapshots ordered by time."""
 
     snapshots: list[Snapshot] = field(default_factory=list)
     n_points: int = 0
 
     def write(self, release: Release) -> None:
-        """Keep the points of one release."""
+        """Store the points of one release."""
         self.n_points += release.n_points
         self.snapshots.append(
             Snapshot(release.t, release.ids, release.x, release.y, release.n_born)
         )
 
     def go_on_from(self, t: int | None) -> None:
-        """Go on after timestamp t; what came before was taken over."""
+        """Resume after timestamp t, with the earlier snapshots already in place."""
         del t
         self.n_points = sum(snapshot.ids.size for snapshot in self.snapshots)
 
     def trajectories(self) -> Trajectories:
-        """Return all points sorted by (traj_id, t); frees the snapshots on the way.
+        """Return all points sorted by (traj_id, t); frees the snapshots as it goes.
 
         Streams are numbered in order of birth, so row numbers follow from counts alone.
         """

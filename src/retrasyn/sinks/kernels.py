@@ -1,4 +1,4 @@
-"""Releases by timestamp to columns by stream, compiled."""
+"""Compiled kernel: regroups points from timestamps to streams."""
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ def scatter(
     x_out: npt.NDArray[np.float64],
     y_out: npt.NDArray[np.float64],
 ) -> None:
-    """Put each stream's point of timestamp t where it belongs: at row shift[id] + t."""
+    """Write each stream's point of timestamp t to row shift[id] + t."""
     for i in range(ids.size):
         row = shift[ids[i]] + t
         x_out[row] = x[i]

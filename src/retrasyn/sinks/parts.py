@@ -1,4 +1,4 @@
-"""Sinks of releases whose points every shard writes itself, into Parquet files of its own."""
+"""Sinks for sharded runs, in which every shard writes its own Parquet files."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 ROWS = 1 << 22
-"""Points that are held back before a part is written."""
+"""Points buffered before a part is written."""
 TIMESTAMPS = 20
-"""Timestamps of a part, if it has fewer points."""
+"""Timestamps buffered before a part is written, if it has fewer points."""
 
 
 @dataclass(slots=True)
 class PartSink:
-    """Holds points back until they are worth a file.
+    """Buffers a shard's points and writes them as parts.
 
-    When a file is written depends on the points alone, and a shard saves what it holds only when
-    nothing is held back here. So a shard that begins again from a save writes the same files.
+    When a part is written depends on the points alone, and a shard is saved only when this buffer
+    is empty. So a shard that restarts from a save writes the same files.
     """
 
     folder: Path
@@ -46,7 +46,7 @@ class PartSink:
         return cls(Path(folder), shard, known)
 
     def write(self, t: int, points: dict[str, npt.NDArray[Any]]) -> None:
-        """Take the points of one timestamp."""
+        """Add the points of one timestamp."""
         if points["ids"].size:
             self._times.append(t)
             self._columns.append((points["ids"].copy(), points["x"].copy(), points["y"].copy()))
@@ -56,11 +56,11 @@ class PartSink:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is held back."""
+        """Whether the buffer is empty."""
         return not self._times
 
     def flush(self) -> None:
-        """Write what was held back."""
+        """Write the buffered points."""
         if self._times:
             write_part(self.folder, self.shard, self._times, self._columns, self.known)
         self._times, self._columns, self._n_rows = [], [], 0
@@ -68,25 +68,25 @@ class PartSink:
 
 @dataclass(slots=True)
 class Scattered:
-    """Parts in a folder; no points are held here."""
+    """Sink of the coordinating process: the shards write the points as parts in a folder."""
 
     folder: Path
-    snapshots: list[Snapshot] = field(default_factory=list)  # always none
+    snapshots: list[Snapshot] = field(default_factory=list)  # always empty
 
     def write(self, release: Release) -> None:
-        """Do nothing: the shards have written."""
+        """Do nothing: the shards write the points."""
 
     @property
     def n_points(self) -> int:
-        """How many points the shards have written."""
+        """Number of points the shards have written."""
         return count_points(self.folder)
 
     def go_on_from(self, t: int | None) -> None:
-        """Remove what was written after timestamp t: it is written again."""
+        """Remove the parts after timestamp t, which will be written again."""
         if t is not None:
             drop_after(self.folder, t)
 
     def trajectories(self) -> Trajectories:
-        """Return no points."""
+        """Return empty trajectories."""
         nobody, nowhere = np.empty(0, np.int64), np.empty(0)
         return Trajectories(nobody, nobody, np.zeros(1, np.int64), nowhere, nowhere)

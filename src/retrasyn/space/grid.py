@@ -12,7 +12,7 @@ from retrasyn.errors import SettingError
 from retrasyn.space import kernels
 
 MAX_SIDE = 64
-_FINEST = 1e-9  # a cell narrower than this share of its coordinates cannot be told apart in floats
+_FINEST = 1e-9  # narrower cells, relative to their coordinates, exceed float precision
 
 
 class Box(NamedTuple):
@@ -41,7 +41,7 @@ class Box(NamedTuple):
 
     @classmethod
     def around(cls, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> "Box":
-        """Return the smallest box around all points, widened where it has no extent.
+        """Return the bounding box of all points, widened along an axis without extent.
 
         >>> Box.around(np.array([2.0, 2.0]), np.array([0.0, 3.0]))
         Box(x0=1.5, y0=0.0, x1=2.5, y1=3.0)
@@ -60,7 +60,7 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True)
 class Grid:
-    """A box cut into side x side cells, numbered row by row from the lower left.
+    """A box divided into side x side cells, numbered row by row from the lower left.
 
     >>> grid = Grid(Box(0, 0, 6, 6), side=6)
     >>> grid.cells_of([0.5, 6.0], [0.5, 6.0]).tolist()
@@ -107,25 +107,25 @@ class Grid:
 
     @property
     def cell_width(self) -> float:
-        """Extent of a cell along x."""
+        """Width of a cell along x."""
         return (self.box.x1 - self.box.x0) / self.side
 
     @property
     def cell_height(self) -> float:
-        """Extent of a cell along y."""
+        """Height of a cell along y."""
         return (self.box.y1 - self.box.y0) / self.side
 
     def locate(
         self, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.uint16], int]:
-        """Return the cell of each point, OUTSIDE where it lies off the box, and how many do."""
+        """Return the cell of each point, OUTSIDE if off the box, and the number outside."""
         cells = self.cells_of(x, y)
         return cells, int(kernels.mark_outside(x, y, *self.box, cells))
 
     def cells_of(self, x: npt.ArrayLike, y: npt.ArrayLike) -> npt.NDArray[np.uint16]:
         """Return the cell of each point; a point on the upper edge belongs to the last cell.
 
-        Points outside the box go to the nearest cell; `locate` tells them apart.
+        Points outside the box are assigned to the nearest cell; `locate` marks them instead.
         """
         return kernels.cells_of(
             np.ascontiguousarray(x, np.float64),
@@ -171,5 +171,5 @@ class Grid:
 
 
 def format_box(box: Box) -> str:
-    """Write a box the way the command line reads it."""
+    """Format a box as the command line accepts it."""
     return ",".join(f"{value:g}" for value in box)

@@ -1,4 +1,4 @@
-"""Points to cells, compiled."""
+"""Compiled kernels that map points to cells."""
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ def cells_of(
     y1: float,
     side: int,
 ) -> npt.NDArray[np.uint16]:
-    """Return the cell of each point; points beyond an edge go to the nearest cell."""
+    """Return the cell of each point; points outside are assigned to the nearest cell."""
     last = side - 1.0
     width, height = x1 - x0, y1 - y0
     cells = np.empty(x.size, np.uint16)
@@ -38,7 +38,7 @@ def mark_outside(
     y1: float,
     cells: npt.NDArray[np.uint16],
 ) -> int:
-    """Replace the cell of every point outside the box by a mark; return how many there are."""
+    """Mark the cells of points outside the box as OUTSIDE; return their number."""
     n_outside = 0
     for i in range(x.size):
         if not (x0 <= x[i] <= x1 and y0 <= y[i] <= y1):

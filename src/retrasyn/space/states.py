@@ -15,7 +15,7 @@ from retrasyn.space.grid import Grid
 
 @dataclass(frozen=True)
 class StateSpace:
-    """The states of a grid, with or without entering and quitting.
+    """The transition states of a grid, with or without enter and quit states.
 
     >>> from retrasyn.space import Box, Grid, StateSpace
     >>> states = StateSpace(Grid(Box(0, 0, 1, 1), side=6))
@@ -70,18 +70,18 @@ class StateSpace:
         return np.where(near, state, np.int32(-1))
 
     def enters(self, cell: npt.ArrayLike) -> npt.NDArray[np.int32]:
-        """Return the state of entering in each cell, -1 where endpoints are no states."""
+        """Return the enter state of each cell, -1 if there are no enter and quit states."""
         cell = np.asarray(cell, np.int32)
         return cell + np.int32(self.n_moves) if self.endpoints else np.full_like(cell, -1)
 
     def quits(self, cell: npt.ArrayLike) -> npt.NDArray[np.int32]:
-        """Return the state of quitting from each cell, -1 where endpoints are no states."""
+        """Return the quit state of each cell, -1 if there are no enter and quit states."""
         cell = np.asarray(cell, np.int32)
         first = np.int32(self.n_moves + self.grid.n_cells)
         return cell + first if self.endpoints else np.full_like(cell, -1)
 
     def describe(self, state: int) -> tuple[str, int, int]:
-        """Return kind, origin and destination of a state; enter and quit name their cell twice."""
+        """Return kind, origin and destination of a state; for enter and quit, both are its cell."""
         if state < self.n_moves:
             return "move", int(self.origins[state]), int(self.destinations[state])
         kind, cell = divmod(state - self.n_moves, self.grid.n_cells)

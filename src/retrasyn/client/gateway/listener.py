@@ -1,6 +1,6 @@
-"""The HTTP side of a gateway. Its clients are the owner's own phones, so the standard library does.
+"""HTTP listener of a gateway. It serves only the owner's phones, so `http.server` is enough.
 
-Bodies, headers, time and the number of requests at once are bounded; nothing is logged.
+Body and header sizes, time and concurrent requests are bounded; nothing is logged.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Hear = Callable[[PhonePosition], bool]
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers one connection."""
+    """Handles one connection."""
 
-    timeout: ClassVar[int] = _SECONDS  # of any single read
+    timeout: ClassVar[int] = _SECONDS  # timeout of any single read
     protocol_version = "HTTP/1.1"
     wbufsize = 1 << 16  # headers and body in one packet
     server_version = "retrasyn"
@@ -32,7 +32,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: Listener
 
     def do_POST(self) -> None:
-        """Take a position."""
+        """Receive a position from the request body."""
         body = self._body()
         if body is not None:
             self._take(body)
@@ -40,14 +40,14 @@ class _Handler(BaseHTTPRequestHandler):
     do_PUT = do_POST  # noqa: N815 - the library's names
 
     def do_GET(self) -> None:
-        """Take a position from the parameters of the address."""
+        """Receive a position from the query parameters."""
         self._take(b"")
 
     def log_message(self, *_: Any) -> None:
         """Log nothing: request lines hold coordinates."""
 
     def _body(self) -> bytes | None:
-        """Read the body, or answer why not."""
+        """Read the body, or send an error response and return None."""
         length = self.headers.get("Content-Length", "0")
         if "Transfer-Encoding" in self.headers or not length.isascii() or not length.isdigit():
             self.close_connection = True
@@ -80,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(200, b"[]" if owntracks else b"", kind="application/json")
 
     def _name(self, query: str) -> str:
-        """Return what OwnTracks calls user and device, from its headers or the address."""
+        """Return OwnTracks' user and device, from its headers or the query parameters."""
         given = {key: values[-1] for key, values in parse_qs(query).items()}
         user = self.headers.get("X-Limit-U") or given.get("u", "")
         phone = self.headers.get("X-Limit-D") or given.get("d", "")
@@ -115,7 +115,7 @@ class Listener(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where phones post to."""
+        """The URL to which phones send positions."""
         host, port = self.server_address[:2]
         return f"http://{host!s}:{port}/"
 
@@ -129,18 +129,18 @@ class Listener(ThreadingHTTPServer):
         self.server_close()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread, if there is a place left."""
+        """Handle a request in a thread, if the limit allows one more."""
         if not self._places.acquire(blocking=False):
             self.shutdown_request(request)
             return
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer, and give the place back."""
+        """Handle a request, then free its slot."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Log nothing: the phone repeats what a broken connection lost."""
+        """Log nothing: the phone resends after a broken connection."""

@@ -1,7 +1,7 @@
-"""What phone apps send, read into a phone's name, a place and a time. x is longitude, y latitude.
+"""Parses messages of phone apps to a phone name, position and time (x: longitude, y: latitude).
 
 OwnTracks sends JSON with `_type`; Traccar Client sends JSON with `location` since version 9, and
-query or form parameters before, as OsmAnd does. No message here ever repeats what it was given.
+query or form parameters before, as OsmAnd does. Error messages never repeat the input.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from retrasyn.device.tracker import Fix
 from retrasyn.errors import InputError
 
 MAX_NAME = 200
-_LAST_SECOND = 1 << 31  # what is larger has milliseconds
+_LAST_SECOND = 1 << 31  # larger values are milliseconds
 _TOPIC_PARTS = 3
 
 
@@ -32,9 +32,9 @@ class PhonePosition:
 
 
 def read_owntracks(body: bytes, name: str = "") -> PhonePosition | None:
-    """Read an OwnTracks message; None where it tells no place.
+    """Parse an OwnTracks message; None if it contains no position.
 
-    The name comes from the topic it was sent to, if there is one.
+    `name` is the phone's name from the MQTT topic, if any.
 
     >>> heard = read_owntracks(b'{"_type":"location","lat":1,"lon":2,"tst":3,"tid":"an"}')
     >>> heard.phone, heard.fix, heard.taken
@@ -44,7 +44,7 @@ def read_owntracks(body: bytes, name: str = "") -> PhonePosition | None:
 
 
 def read_json(body: bytes, name: str = "", *, now: int) -> PhonePosition | None:
-    """Read a JSON body of OwnTracks or of Traccar Client, whichever it is."""
+    """Parse a JSON body from either OwnTracks or Traccar Client."""
     if not body.strip():
         return None
     given = _object(body)
@@ -56,7 +56,7 @@ def read_json(body: bytes, name: str = "", *, now: int) -> PhonePosition | None:
 
 
 def read_parameters(text: str, *, now: int) -> PhonePosition | None:
-    """Read the parameters of OsmAnd and Traccar Client; None where they tell no place.
+    """Parse query parameters of OsmAnd or Traccar Client; None if they contain no position.
 
     >>> heard = read_parameters("id=7&lat=1&lon=2&timestamp=3000", now=0)
     >>> heard.phone, heard.fix, heard.taken
@@ -77,7 +77,7 @@ def read_parameters(text: str, *, now: int) -> PhonePosition | None:
 
 
 def name_of_topic(topic: str) -> str:
-    """Return the name of a phone by the topic it publishes to.
+    """Return the name of the phone that publishes to an MQTT topic.
 
     >>> name_of_topic("owntracks/anna/phone"), name_of_topic("elsewhere")
     ('anna/phone', '')
@@ -129,10 +129,10 @@ def _name(given: Any) -> str:
 
 
 def _place(latitude: Any, longitude: Any) -> Fix:
-    """Return x and y of a place on earth."""
+    """Validate latitude and longitude and return them as (x, y)."""
     try:
         if isinstance(latitude, bool) or isinstance(longitude, bool):
-            raise TypeError  # noqa: TRY301 - Python would read them as numbers
+            raise TypeError  # noqa: TRY301 - float() would accept them
         y, x = float(latitude), float(longitude)
     except (TypeError, ValueError, OverflowError):
         x = y = math.nan
@@ -142,7 +142,7 @@ def _place(latitude: Any, longitude: Any) -> Fix:
 
 
 def _instant(given: Any, now: int) -> int:
-    """Return milliseconds since 1970 of seconds, milliseconds or a date; none means now."""
+    """Convert seconds, milliseconds or a date to milliseconds since 1970; none means now."""
     if given is None:
         return now
     try:

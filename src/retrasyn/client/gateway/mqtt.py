@@ -1,4 +1,4 @@
-"""The MQTT side of a gateway: what phones publish to the owner's own broker."""
+"""MQTT subscriber of a gateway: receives what phones publish to the owner's broker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 TOPIC = "owntracks/+/+"
-PASSWORD = "RETRASYN_MQTT_PASSWORD"  # noqa: S105 - the name of a variable
+PASSWORD = "RETRASYN_MQTT_PASSWORD"  # noqa: S105 - name of an environment variable
 _MAX_PAYLOAD = 64 << 10
 _PORTS = {"mqtt": 1883, "mqtts": 8883}
 
@@ -61,7 +61,7 @@ class Subscriber:
     def _on_message(self, _client: Any, _data: Any, message: Any) -> None:
         try:
             if len(message.payload) > _MAX_PAYLOAD:
-                raise InputError("a message is too long")  # noqa: TRY301 - one line says it
+                raise InputError("a message is too long")  # noqa: TRY301 - handled like other bad messages
             heard = read_owntracks(message.payload, name_of_topic(message.topic))
         except InputError as fault:
             log.warning("a message of the broker is not used: %s", fault)

@@ -1,6 +1,6 @@
-"""The phones of a gateway: each has a device identity and a ledger of its own.
+"""The phones of a gateway, each with its own device identity and ledger.
 
-A phone's place is in memory only, the latest one, and never in a log.
+Only a phone's latest position is held, in memory only, and it is never logged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Tell = Callable[[int, Told], None]
 
 @dataclass(slots=True)
 class Phone:
-    """One phone; without a name, it is the first that nobody knows."""
+    """One phone; without a name, it is assigned to the first unknown phone that reports."""
 
     number: int
     owned: Owned = field(repr=False)
@@ -42,7 +42,7 @@ class Phone:
     thread: threading.Thread | None = field(default=None, repr=False)
 
     def remember(self, name: str) -> None:
-        """Keep the name of the phone that this identity is for."""
+        """Store the name of the phone that uses this identity."""
         write_privately(self.owned.folder / _FILE, json.dumps({"phone": name}).encode())
         self.name = name
 
@@ -59,13 +59,13 @@ class Phones:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def open(self) -> None:
-        """Read the phones kept in the folder."""
+        """Load the phones stored in the folder."""
         open_folder(self.folder)
         for path in sorted(self.folder.glob("phone-*"), key=lambda path: (len(path.name), path)):
             self.phones.append(Phone(len(self.phones) + 1, Owned(path), _name_in(path)))
 
     def enrol(self, link: str, agree: Agree) -> None:
-        """Enrol one more phone; `NAME=LINK` says which, a bare link is for the first unknown."""
+        """Enrol a phone; `NAME=LINK` names it, a bare link is for the first unknown phone."""
         name, equals, rest = link.partition("=")
         if not equals or "://" in name:
             name, rest = "", link
@@ -79,7 +79,7 @@ class Phones:
         self.phones.append(phone)
 
     def start(self, agree: Agree | None) -> None:
-        """Follow the rounds of every phone that has a name; without consent nothing starts."""
+        """Start the loops of all named phones; without consent, none is started."""
         for phone in self.phones:
             phone.loop = self._loop(phone, agree)
         for phone in self.phones:
@@ -87,7 +87,7 @@ class Phones:
                 self._follow(phone)
 
     def hear(self, heard: PhonePosition) -> bool:
-        """Note where a phone is; False if it is none of ours."""
+        """Store a phone's position; False if the phone is unknown."""
         with self._lock:
             phone = next((p for p in self.phones if p.name == heard.phone), None)
             if phone is None:
@@ -96,12 +96,12 @@ class Phones:
                     return False
                 phone.remember(heard.phone)
                 self._follow(phone)
-            if heard.taken <= self.clock.now().wall + AHEAD:  # or it would shut out all others
+            if heard.taken <= self.clock.now().wall + AHEAD:  # a future fix would block others
                 phone.latest.hear(heard.fix, heard.taken)
         return True
 
     def wait(self) -> None:
-        """Wait until no phone is followed any more; raise if all of them failed."""
+        """Wait until all loops have ended; raise if all of them failed."""
         while not self.clock.stopped.wait(0.2):
             busy = [p for p in self.phones if p.thread is None or p.thread.is_alive()]
             if not busy:
@@ -111,7 +111,7 @@ class Phones:
             raise faults[0]
 
     def stop(self) -> None:
-        """End all loops and close the ledgers."""
+        """Stop all loops and close the ledgers."""
         self.clock.stopped.set()
         for phone in self.phones:
             if phone.thread is not None:
@@ -120,8 +120,8 @@ class Phones:
                 phone.server.close()
 
     def _loop(self, phone: Phone, agree: Agree | None) -> Loop:
-        """Return what will follow the rounds of a phone, if its owner agreed to them."""
-        with phone.owned as owned:  # the thread that follows the rounds opens the ledger again
+        """Return the loop of a phone whose owner agreed to the campaign."""
+        with phone.owned as owned:  # the loop's thread reopens the ledger
             server = phone.server = CuratorClient(owned.identity.server)
             envelope = server.campaign()
             if agree is not None:

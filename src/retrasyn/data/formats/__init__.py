@@ -1,4 +1,4 @@
-"""Raw positions from the files and folders of other programs, one module per format."""
+"""Readers of raw position files and folders, one module per format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BY_CONTENT = {".parquet", ".csv", ".txt", ".dat", ".json"}
 
 
 def guess(path: Path) -> str:
-    """Return the name of a format."""
+    """Guess the format of a file or folder from its suffix and content."""
     if path.is_dir():
         path = _first_known(path)
     suffix = _suffix(path)
@@ -55,7 +55,7 @@ def _suffix(path: Path) -> str:
 
 
 def _first_known(folder: Path) -> Path:
-    """Return the file a folder is judged by: the first, in order, of a suffix we know."""
+    """Return the file that decides a folder's format: the first one with a known suffix."""
     own = (suffix for row in FORMATS.values() for suffix in row.suffixes)
     known_suffixes = _BY_CONTENT.union(own)
     for parent, folders, names in os.walk(folder):
@@ -63,14 +63,14 @@ def _first_known(folder: Path) -> Path:
         for name in sorted(names):
             path = Path(parent, name)
             known = _suffix(path) in known_suffixes
-            # GeoLife's folders hold labels in text beside the recordings
+            # GeoLife's folders hold text files of labels beside the recordings
             if known and name != "labels.txt" and path.stat().st_size:
                 return path
     raise InputError(f"{folder} holds no file of a known format; name the format instead of auto")
 
 
 def _guess_parquet(path: Path) -> str:
-    import pyarrow as pa  # noqa: PLC0415 - with its door beside it
+    import pyarrow as pa  # noqa: PLC0415 - needed for Parquet files only
     import pyarrow.parquet  # noqa: PLC0415
 
     try:
@@ -85,13 +85,13 @@ __all__ = ["FORMATS", "Fixes", "Format", "Options", "guess", "read_fixes"]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A kind of raw file."""
+    """A raw file format and its reader."""
 
     name: str
     summary: str
     read: Read
-    columns: tuple[str, ...] = ()  # that may be named
-    suffixes: tuple[str, ...] = ()  # that no other format has
+    columns: tuple[str, ...] = ()  # columns that options may name
+    suffixes: tuple[str, ...] = ()  # suffixes unique to this format
 
 
 _ALL = ("user", "time", "x", "y", "traj")
@@ -128,7 +128,7 @@ FORMATS = {
 def read_fixes(
     path: str | os.PathLike[str], kind: str = "auto", options: Options | None = None
 ) -> Iterator[Fixes]:
-    """Read a file or folder chunk by chunk; `auto` goes by suffix and content."""
+    """Read a file or folder in chunks; `auto` detects the format from suffix and content."""
     path = Path(path)
     if kind != "auto" and kind not in FORMATS:
         raise SettingError(f"format {kind!r} is not known; use auto, {', '.join(FORMATS)}")

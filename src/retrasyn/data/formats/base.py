@@ -1,7 +1,7 @@
-"""`Fixes`, which every reader of raw positions yields, and the options of readers.
+"""`Fixes`, the output of every reader of raw positions, and the options of readers.
 
-A reader yields `Rows`, columns as the file has them; `checking.check` turns them into `Fixes`,
-columns that can be trusted.
+A reader produces `Rows`, the unchecked columns of a file; `checking.check` turns them into
+validated `Fixes`.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 LABELS = pa.dictionary(pa.int32(), pa.string())
-"""How identifiers are held: every text once, and a number per row."""
+"""Arrow type of identifiers: each distinct text once, and an index per row."""
 WGS84 = "EPSG:4326"
 _DEGREES = {"EPSG:4326", "OGC:CRS84", "CRS84", "WGS84"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How a raw file is to be read."""
+    """Options for reading a raw file."""
 
-    user: str | None = None  # names of columns; None: found by their usual names
+    user: str | None = None  # column names; None: find them by their usual names
     time: str | None = None
     x: str | None = None
     y: str | None = None
     traj: str | None = None
-    timezone: str = "UTC"  # of times without an offset
-    numbers: Literal["steps", "seconds"] = "seconds"  # what a number in a time column counts
+    timezone: str = "UTC"  # for times without an offset
+    numbers: Literal["steps", "seconds"] = "seconds"  # unit of numbers in a time column
     on_error: Literal["fail", "skip"] = "fail"
-    from_crs: str | None = None  # of x and y, where the file does not say or is wrong
+    from_crs: str | None = None  # CRS of x and y, if missing or wrong in the file
 
     def __post_init__(self) -> None:
         try:
@@ -51,7 +51,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Some rows of a file, as they stand there: columns of one length."""
+    """Unchecked rows of a file, as columns of equal length."""
 
     path: Path
     user: pa.Array
@@ -59,17 +59,17 @@ class Rows:
     x: pa.Array
     y: pa.Array
     trip: pa.Array | None = None
-    lines: npt.NDArray[np.int64] | None = None  # [n_rows], where each row stands
+    lines: npt.NDArray[np.int64] | None = None  # [n_rows], position of each row in the file
     place: str = "line"  # what `lines` counts
-    names: dict[str, str] = field(default_factory=dict)  # what the file calls its columns
+    names: dict[str, str] = field(default_factory=dict)  # column names in the file
     crs: str | None = None
-    steps: bool = False  # time is a step already, whatever the options say
-    n_skipped: int = 0  # rows left out before these
+    steps: bool = False  # times are already steps, whatever the options say
+    n_skipped: int = 0  # rows dropped before these
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fixes:
-    """Positions in columns: who, when, where; every row is good."""
+    """Validated positions as columns: user, time, x and y."""
 
     user: pa.DictionaryArray  # [n_fixes], of LABELS
     time: npt.NDArray[np.int64]  # [n_fixes], microseconds since 1970 UTC, or a step
@@ -77,7 +77,7 @@ class Fixes:
     y: npt.NDArray[np.float64]  # [n_fixes]
     trip: pa.DictionaryArray | None = None  # [n_fixes], of LABELS
     kind: Literal["steps", "instants"] = "instants"
-    zoned: bool | None = None  # whether times had an offset; None where that means nothing
+    zoned: bool | None = None  # whether times had an offset; None if not applicable
     crs: str | None = None
     path: Path = Path()
     n_skipped: int = 0
@@ -92,7 +92,7 @@ Read = Callable[[Path, Options], Iterator[Fixes]]
 
 
 def refusal(path: Path, line: int | None, message: str, place: str = "line") -> InputError:
-    """Say what is wrong and where.
+    """Return an error that names the file, the line and the problem.
 
     >>> str(refusal(Path("a.csv"), 3, "x is empty"))
     'a.csv, line 3: x is empty'
@@ -102,25 +102,25 @@ def refusal(path: Path, line: int | None, message: str, place: str = "line") -> 
 
 
 def is_degrees(crs: str | None) -> bool:
-    """Whether a coordinate system is longitude and latitude in degrees, as far as we can tell."""
+    """Whether a coordinate system is known to be longitude and latitude in degrees."""
     return crs is not None and crs.upper() in _DEGREES
 
 
 def labels(column: Any) -> pa.DictionaryArray:
-    """Return identifiers as LABELS, whatever type the file holds them in."""
+    """Return identifiers of any type as LABELS."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if column.type == LABELS:
         return column
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    coded = column.dictionary_encode()  # texts are made once per identifier, not once per row
+    coded = column.dictionary_encode()  # formats each identifier once, not each row
     texts = coded.dictionary.cast(pa.string())
     return pa.DictionaryArray.from_arrays(coded.indices.cast(pa.int32()), texts)
 
 
 def constant(text: str, n_rows: int) -> pa.DictionaryArray:
-    """Return one identifier for all rows."""
+    """Return n_rows copies of one identifier."""
     return pa.DictionaryArray.from_arrays(
         pa.array(np.zeros(n_rows, np.int32)), pa.array([text], pa.string())
     )

@@ -1,4 +1,4 @@
-"""Files as blocks of whole lines, and work on many blocks with all cores."""
+"""Reads files as blocks of whole lines, and processes blocks on all cores."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Block:
 
 
 class Unpacked:
-    """A file read in pieces; a compressed one may not expand beyond reason."""
+    """A file read in pieces, with a limit on how far a compressed one may expand."""
 
     def __init__(self, path: Path, file: IO[bytes] | gzip.GzipFile, limit: int | None) -> None:
         self._path, self._file, self._limit = path, file, limit
         self._n_read = 0
 
     def read(self, size: int) -> bytes:
-        """Return up to size bytes; none at the end."""
+        """Return up to size bytes, empty at the end of the file."""
         data = self._file.read(size)
         self._n_read += len(data)
         if self._limit is not None and self._n_read > self._limit:
@@ -52,7 +52,7 @@ class Unpacked:
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[Unpacked]:
-    """Open a file, plain or .gz; what goes wrong while it is open names it."""
+    """Open a plain or .gz file; errors raised while it is open name the file."""
     try:
         if path.suffix.lower() == ".gz":
             limit = max(_FREE, _RATIO * path.stat().st_size)
@@ -71,7 +71,7 @@ def unpacked(path: Path) -> Iterator[Unpacked]:
 
 
 def blocks(path: Path) -> Iterator[Block]:
-    """Cut a text file into blocks of whole lines; a byte-order mark is dropped."""
+    """Split a text file into blocks of whole lines; a byte-order mark is dropped."""
     with unpacked(path) as file:
         line, rest = 1, b""
         while data := file.read(BLOCK):
@@ -107,7 +107,7 @@ _Out = TypeVar("_Out")
 def in_order(work: Callable[[_In], _Out], pieces: Iterable[_In]) -> Iterator[_Out]:
     """Yield work(piece) for each piece, in the order of the pieces.
 
-    Threads suffice: Arrow and numpy let go of the interpreter while they work.
+    Threads suffice because Arrow and numpy release the GIL.
     """
     n_workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     ahead = 2 * (n_workers or 1)

@@ -23,7 +23,7 @@ _REST = re.compile(rb"^((?:[^\t\r\n]*\t){6}[^\t\r\n]*)\t[^\r\n]*", re.MULTILINE)
 
 
 def _rows(table: pa.Table, path: Path, lines: Any) -> Rows:
-    # a line of another kind has no position: its identifier is taken away, so that it is refused
+    # a line of another kind has no position: clearing its identifier makes the check reject it
     known = pc.is_in(column(table, "kind").cast(pa.string()), value_set=_WORDS)
     user = column(table, "id")
     if not pc.all(known, min_count=0).as_py():
@@ -62,5 +62,5 @@ def read_brinkhoff(path: Path, options: Options) -> Iterator[Fixes]:
 
 
 def _trimmed(block: Block) -> Block:
-    """Cut what follows the position: how much does depends on the generator's version."""
+    """Drop the fields after the position; their number depends on the generator's version."""
     return Block(block.path, block.first_line, _REST.sub(rb"\1", block.data))

@@ -1,4 +1,4 @@
-"""Checks raw rows of a file and turns them into fixes."""
+"""Validates raw rows of a file and turns them into fixes."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _STAMP = (
     r"(?:[T ](?P<hour>[0-9]{2}:[0-9]{2})(?::(?P<second>[0-9]{2})(?:[.,](?P<fraction>[0-9]{1,9}))?)?"
     r" ?(?P<offset>Z|z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?)?)?$"
 )
-_MOST = 9.2e18  # what 64 bits hold
+_MOST = 9.2e18  # limit of 64-bit integers
 _MICRO = 1_000_000
 _SCALES = ((1e11, 1e6), (1e14, 1e3), (1e17, 1.0), (np.inf, 1e-3))  # up to here, times this
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """A column of times that were understood, and which were not."""
+    """Parsed times of a column, with a mask of those that could not be parsed."""
 
     values: npt.NDArray[np.int64]  # [n_rows]
     bad: npt.NDArray[np.bool_]  # [n_rows]
-    zoned: npt.NDArray[np.bool_] | None  # [n_rows], with an offset; None for numbers
+    zoned: npt.NDArray[np.bool_] | None  # [n_rows], has an offset; None for numbers
     kind: Literal["steps", "instants"]
 
 
 def parse_times(column: pa.Array, options: Options, *, steps: bool = False) -> Times:
-    """Understand a column of texts, numbers, dates or timestamps."""
+    """Parse a column of texts, numbers, dates or timestamps."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     kind = column.type
@@ -58,7 +58,7 @@ def parse_times(column: pa.Array, options: Options, *, steps: bool = False) -> T
 
 
 def _from_stamps(column: pa.Array, options: Options) -> Times:
-    """Read timestamps as Arrow holds them."""
+    """Convert Arrow timestamps."""
     n_rows = len(column)
     zoned = getattr(column.type, "tz", None) is not None
     zone = column.type.tz if zoned else None
@@ -68,7 +68,7 @@ def _from_stamps(column: pa.Array, options: Options) -> Times:
 
 
 def _from_numbers(column: pa.Array, options: Options, *, steps: bool) -> Times:
-    """Read numbers: steps, or seconds (milli-, micro-, nanoseconds by their size) since 1970."""
+    """Convert numbers: steps, or seconds (milli-, micro-, nanoseconds by size) since 1970."""
     bad = _mask(column.is_null())
     if steps or options.numbers == "steps":
         if pa.types.is_integer(column.type) and column.type != pa.uint64():
@@ -96,7 +96,7 @@ def _from_numbers(column: pa.Array, options: Options, *, steps: bool) -> Times:
 
 
 def _from_text(text: pa.Array, options: Options) -> Times:
-    """Read written times: ISO 8601, with or without offset, T or space, - or /."""
+    """Parse time texts: ISO 8601, with or without offset, T or space, - or /."""
     parts = pc.extract_regex(text, _STAMP)
     date, hour, second, fraction, offset = (
         pc.struct_field(parts, name) for name in ("date", "hour", "second", "fraction", "offset")
@@ -105,7 +105,7 @@ def _from_text(text: pa.Array, options: Options) -> Times:
     written = pc.binary_join_element_wise(pc.replace_substring(date, "/", "-"), clock, " ")
     stamps = pc.strptime(written, format="%Y-%m-%d %H:%M:%S", unit="us", error_is_null=True)
     again = pc.utf8_slice_codeunits(pc.strftime(stamps, format="%Y-%m-%d %H:%M:%S"), 0, 19)
-    bad = ~_mask(pc.equal(again, written).fill_null(False))  # 30 February is no date
+    bad = ~_mask(pc.equal(again, written).fill_null(False))  # rejects 30 February
     zoned = _mask(pc.greater(pc.utf8_length(offset), 0).fill_null(False))
     digits = pc.utf8_slice_codeunits(pc.utf8_rpad(_or(fraction, "0"), 9, "0"), 0, 6)
     values = np.where(
@@ -115,7 +115,7 @@ def _from_text(text: pa.Array, options: Options) -> Times:
 
 
 def _offsets(offset: pa.Array) -> npt.NDArray[np.int64]:
-    """Return +02:00, +0200 or +02 in microseconds; zero where there is none."""
+    """Convert +02:00, +0200 or +02 to microseconds; a missing offset is zero."""
     plain = pc.replace_substring(offset, ":", "")
     signed = pc.match_substring_regex(plain, r"^[+-]").fill_null(False)
     digits = pc.if_else(signed, pc.utf8_rpad(plain, 5, "0"), "+0000")
@@ -127,12 +127,12 @@ def _offsets(offset: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _or(texts: pa.Array, default: str) -> pa.Array:
-    """Put a default where a part was not written."""
+    """Replace missing parts by a default."""
     return pc.if_else(pc.equal(pc.utf8_length(texts), 0), default, texts)
 
 
 def _localised(stamps: pa.Array, zone: str) -> pa.Array:
-    """Return the instants of local times; a time the clock skips or repeats is the earlier one."""
+    """Convert local times to instants; skipped or repeated times resolve to the earlier one."""
     if zone == "UTC":
         return stamps
     return pc.assume_timezone(stamps, zone, ambiguous="earliest", nonexistent="earliest")
@@ -143,7 +143,7 @@ def _micros(stamps: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _filled(column: pa.Array) -> npt.NDArray[np.int64]:
-    """Return numbers, zero where there is none."""
+    """Return integers, zero where null."""
     filled = column.fill_null(0) if column.null_count else column
     return filled.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
@@ -155,19 +155,19 @@ def _mask(column: pa.Array) -> npt.NDArray[np.bool_]:
 _NUMBER = r"^\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\s*$"
 _POLE = 90.0
 _AROUND = 360.0
-_MOSTLY = 0.5  # swapped columns are wrong in most rows, a bad row stands alone
+_MOSTLY = 0.5  # swapped columns break most rows, a bad row is isolated
 
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """Rows that break one rule, and how to say so."""
+    """Rows that break one rule, and a function that describes the fault."""
 
     bad: npt.NDArray[np.bool_]  # [n_rows]
     describe: Callable[[int], str]  # of a row
 
 
 def check(rows: Rows, options: Options) -> Fixes:
-    """Convert rows and refuse, or leave out and count, those that break a rule."""
+    """Convert rows to fixes; rows that break a rule raise an error or are skipped and counted."""
     x, y = _floats(rows.x), _floats(rows.y)
     times = parse_times(rows.time, options, steps=rows.steps)
     _refuse_mixed(rows, times)
@@ -202,7 +202,7 @@ def check(rows: Rows, options: Options) -> Fixes:
 
 
 def _good(rows: Rows, faults: list[_Fault], options: Options) -> Any:
-    """Return the rows without a fault: a mask, or a slice of all. Refuse the first bad one."""
+    """Return the valid rows as a mask or a full slice, or raise at the first bad row."""
     bad = np.logical_or.reduce([fault.bad for fault in faults])
     if not bad.any():
         return slice(None)
@@ -226,7 +226,7 @@ def _line(rows: Rows, row: int) -> int | None:
 
 
 def _floats(column: pa.Array) -> npt.NDArray[np.float64]:
-    """Return numbers, NaN where there is none."""
+    """Return floats, NaN where null or not a number."""
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         numeric = pc.match_substring_regex(column, _NUMBER)
@@ -246,7 +246,7 @@ def _missing(rows: Rows, role: str, column: pa.Array) -> _Fault:
 
 
 def _refuse_mixed(rows: Rows, times: Times) -> None:
-    """Refuse times with and without an offset beside each other: no zone would suit both."""
+    """Reject a mix of times with and without an offset: no single time zone fits both."""
     if times.zoned is None:
         return
     zoned, naive = ~times.bad & times.zoned, ~times.bad & ~times.zoned

@@ -14,12 +14,12 @@ USERS = (
     *("device_id", "driver_id", "agent_id", "person_id", "mmsi", "individual-local-identifier"),
 )
 TRAJECTORIES = ("traj_id", "trajectory_id", "trajid", "tid", "trip_id", "track_id", "traj")
-EITHER = ("id", "name")  # a user where nothing else tells them apart
+EITHER = ("id", "name")  # used as the user if there is no better column
 TIMES = (
     *("t", "time", "timestamp", "datetime", "date_time", "tracked_at", "ts", "date time"),
     *("gps_time", "event_time", "date_utc"),
 )
-PAIRS = (  # x before lon: what is written beside degrees was projected on purpose
+PAIRS = (  # x before lon: coordinates beside degrees were projected on purpose
     ("x", "y"),
     ("lon", "lat"),
     ("lng", "lat"),
@@ -33,14 +33,14 @@ GEOMETRIES = ("geometry", "geom", "wkt", "wkb_geometry")
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The names of the columns that matter, as the file spells them."""
+    """The names of the relevant columns, as the file spells them."""
 
     user: str
     time: str
     x: str = ""
     y: str = ""
     traj: str = ""
-    geometry: str = ""  # in place of x and y
+    geometry: str = ""  # used in place of x and y
 
     @property
     def wanted(self) -> list[str]:
@@ -50,20 +50,20 @@ class Columns:
 
     @property
     def names(self) -> dict[str, str]:
-        """What messages call each column."""
+        """Column names by role, for error messages."""
         x, y = self.x or self.geometry, self.y or self.geometry
         return {"user": self.user, "time": self.time, "x": x, "y": y}
 
     @property
     def crs(self) -> str | None:
-        """Degrees, where the names say so."""
+        """The coordinate system, if the column names imply degrees."""
         return WGS84 if "lat" in self.y.lower() else None
 
 
 def find_columns(
     names: Sequence[str], options: Options, path: Path, *, geometry: str | None = None
 ) -> Columns:
-    """Find the columns by the options or by their usual names, in any case.
+    """Find the columns by the options or by their usual names, ignoring case.
 
     >>> find_columns(["uid", "lat", "lng", "datetime"], Options(), Path("a.csv")).wanted
     ['uid', 'datetime', 'lng', 'lat']
@@ -72,7 +72,7 @@ def find_columns(
     traj = search.given("traj", options.traj) or search.first(TRAJECTORIES)
     user = search.given("user", options.user) or search.first(USERS) or traj
     user = user or search.first(EITHER)
-    # Our own files number steps in t and may have real times beside them.
+    # Our own files hold steps in t and may also have a column of real times.
     usual = TIMES if options.numbers == "steps" else (*TIMES[1:], TIMES[0])
     time = search.given("time", options.time) or search.first(usual)
     x, y = search.given("x", options.x), search.given("y", options.y)
@@ -103,25 +103,25 @@ def find_columns(
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """Looks for names among those a file has."""
+    """Looks up column names of a file, ignoring case."""
 
     names: Sequence[str]
     path: Path
 
     def first(self, aliases: Sequence[str]) -> str:
-        """Return the first alias that is there, as the file spells it."""
+        """Return the first alias that the file has, as the file spells it."""
         spelled = {name.strip().lower(): name for name in reversed(self.names)}
         return next((spelled[alias] for alias in aliases if alias in spelled), "")
 
     def pair(self) -> tuple[str, str]:
-        """Return the first pair of coordinates that is there."""
+        """Return the first pair of coordinate columns that the file has."""
         for x, y in PAIRS:
             if self.first([x]) and self.first([y]):
                 return self.first([x]), self.first([y])
         return "", ""
 
     def given(self, role: str, name: str | None) -> str:
-        """Return a column the user named, refusing one that is not there."""
+        """Return a column named in the options; a missing one is an error."""
         if name is None:
             return ""
         found = name if name in self.names else self.first([name.strip().lower()])

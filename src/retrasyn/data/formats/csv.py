@@ -1,4 +1,4 @@
-"""CSV with a header, of any library: columns are found by name, the delimiter by looking."""
+"""CSV with a header: columns are found by name, the delimiter is detected."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_csv(path: Path, options: Options) -> Iterator[Fixes]:
 
 
 def split_header(path: Path, header: bytes) -> tuple[list[str], str]:
-    """Return the names in a header and its delimiter, the one it has most of."""
+    """Return the column names of a header and its most frequent delimiter."""
     try:
         text = header.decode().strip("\r\n")
     except UnicodeDecodeError:
@@ -52,7 +52,7 @@ def split_header(path: Path, header: bytes) -> tuple[list[str], str]:
 
 
 def _split(line: str, delimiter: str) -> list[str]:
-    """Return the fields of a line; none if it cannot be split."""
+    """Return the fields of a line, empty if it cannot be split."""
     try:
         return next(standard.reader([line], delimiter=delimiter), [])
     except standard.Error:
@@ -75,7 +75,7 @@ def _layout(path: Path, header: bytes, rest: bytes, options: Options) -> Layout:
     ]
     if columns.geometry:
         types.append((columns.geometry, pa.string()))
-    # names must differ for Arrow; those not wanted are not looked at
+    # Arrow needs distinct names; unwanted columns may have any
     unique = [name if name in columns.wanted else f"{name} #{i}" for i, name in enumerate(names)]
     return Layout(
         tuple(unique), tuple(dict(types).items()), _MakeRows(columns), delimiter, joinable=True
@@ -87,7 +87,7 @@ def _first_line(data: bytes) -> str:
 
 
 def _time_type(text: str) -> pa.DataType:
-    """Return the type that understands a time, text if none does."""
+    """Return the Arrow type that can parse a time, or string if none can."""
     for kind in _TIME_TYPES:
         try:
             pa.array([text.strip()]).cast(kind)
@@ -98,7 +98,7 @@ def _time_type(text: str) -> pa.DataType:
 
 
 class _MakeRows:
-    """Makes rows of parsed columns; equal where the columns are."""
+    """Converts parsed tables to rows; instances with equal columns are equal."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns

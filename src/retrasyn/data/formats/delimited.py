@@ -1,7 +1,7 @@
-"""Lines of delimited fields to fixes: the engine behind csv, tdrive, geolife, brinkhoff and porto.
+"""Parser of delimited lines, shared by csv, tdrive, geolife, brinkhoff and porto.
 
-A block is first parsed with the types it should have, as fast as Arrow can. Only if anything in it
-is wrong is it parsed again as text, file by file, which finds the line.
+A block is first parsed by Arrow with the expected types, which is fast. Only if that fails is it
+parsed again as text, file by file, to find the faulty line.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 _LINE = "\x00line"  # no file has a column of this name
 
 ToRows = Callable[[pa.Table, Path, Any], Rows]
-"""Makes rows of a parsed table, given the file and the line of each row (None: not known)."""
+"""Converts a parsed table to rows, given the file and the line of each row (None: unknown)."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The fields of a line and what becomes of them."""
+    """The fields of a line, their types and their conversion to rows."""
 
-    names: tuple[str, ...]  # of all fields, in order
-    types: tuple[tuple[str, pa.DataType], ...]  # of those wanted
+    names: tuple[str, ...]  # all fields, in order
+    types: tuple[tuple[str, pa.DataType], ...]  # types of the wanted fields
     to_rows: ToRows
     delimiter: str = ","
-    joinable: bool = True  # files do not differ but in their lines
+    joinable: bool = True  # files may be concatenated: rows do not depend on the path
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A block and how its lines are laid out."""
+    """A block and the layout of its lines."""
 
     block: Block
     layout: Layout
@@ -53,7 +53,7 @@ class Piece:
 def headed_pieces(
     files: list[Path], layout_of: Callable[[Path, bytes, bytes], Layout]
 ) -> Iterator[Piece]:
-    """Cut files into pieces; the first line of each, and what follows it, tell its layout."""
+    """Split files into pieces; each file's layout is derived from its beginning."""
     for file in files:
         layout = None
         for block in blocks(file):
@@ -69,13 +69,13 @@ def headed_pieces(
 
 
 def parse_pieces(pieces: Iterable[Piece], options: Options) -> Iterator[Fixes]:
-    """Parse pieces on all cores; many small files are parsed as if they were one."""
+    """Parse pieces on all cores; small files are parsed together."""
     for several in in_order(lambda batch: _parse(batch, options), _batches(pieces)):
         yield from several
 
 
 def _batches(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
-    """Gather small neighbours of one layout."""
+    """Group consecutive small pieces with the same layout."""
     batch: list[Piece] = []
     size = 0
     for piece in pieces:
@@ -107,7 +107,7 @@ def _ended(data: bytes) -> bytes:
 
 
 def _read_typed(data: bytes, layout: Layout) -> pa.Table:
-    """Parse with the types each column should have."""
+    """Parse with the expected column types."""
     return pa.csv.read_csv(
         pa.BufferReader(data),
         read_options=_in_one_block(layout, data),
@@ -117,7 +117,7 @@ def _read_typed(data: bytes, layout: Layout) -> pa.Table:
 
 
 def _parse_text(piece: Piece, options: Options) -> Fixes | None:
-    """Parse as text, knowing the line of every row; None where there is no row."""
+    """Parse as text, tracking the line of every row; None if there are no rows."""
     layout, block = piece.layout, piece.block
     data, n_undecoded = _decodable(block, options)
     table, misfits = _read_text(data, layout, block)
@@ -129,7 +129,7 @@ def _parse_text(piece: Piece, options: Options) -> Fixes | None:
             f"{n_fields} fields separated by {layout.delimiter!r}, {len(layout.names)} expected; "
             "is the line cut off, or the delimiter another?"
         )
-        # a row before it may be worse still: that one is named first
+        # an earlier row may also be faulty, and is then reported first
         _check_text(piece, table.filter(pa.array(_lines(table) < row)), blank, options)
         raise refusal(block.path, block.first_line + row, message)
     fixes = _check_text(piece, table, blank, options)
@@ -142,7 +142,7 @@ def _parse_text(piece: Piece, options: Options) -> Fixes | None:
 def _check_text(
     piece: Piece, table: pa.Table, blank: npt.NDArray[np.bool_], options: Options
 ) -> Fixes:
-    """Check the rows of text that are not blank."""
+    """Check all text rows that are not blank."""
     block = piece.block
     written = ~blank[np.minimum(_lines(table), blank.size - 1)]
     table = table.filter(pa.array(written))
@@ -151,7 +151,7 @@ def _check_text(
 
 
 def _read_text(data: bytes, layout: Layout, block: Block) -> tuple[pa.Table, list[tuple[int, int]]]:
-    """Return rows of text, numbered in _LINE, and (row, number of fields) of those that misfit."""
+    """Return text rows, numbered in _LINE, and (row, field count) of malformed rows."""
     misfits: list[tuple[int, int]] = []
 
     def note(row: Any) -> str:
@@ -198,7 +198,7 @@ def _converting(types: dict[str, pa.DataType]) -> Any:
 
 
 def _decodable(block: Block, options: Options) -> tuple[bytes, int]:
-    """Return the text with lines that are not UTF-8 blanked, and how many; or refuse them."""
+    """Return the text with non-UTF-8 lines blanked and their count, or raise an error."""
     try:
         block.data.decode()
     except UnicodeDecodeError as error:
@@ -220,7 +220,7 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def column(table: pa.Table, name: str) -> pa.Array:
-    """Return one column in one piece."""
+    """Return one column as a single array."""
     chunked = table.column(name)
     if chunked.num_chunks == 1:
         return chunked.chunk(0)
@@ -230,17 +230,17 @@ def column(table: pa.Table, name: str) -> pa.Array:
 
 
 def label_types(*names: str) -> list[tuple[str, pa.DataType]]:
-    """Return identifiers' columns with their type."""
+    """Return (name, type) of identifier columns."""
     return [(name, LABELS) for name in names if name]
 
 
 def number_types(*names: str) -> list[tuple[str, pa.DataType]]:
-    """Return coordinates' columns with their type."""
+    """Return (name, type) of coordinate columns."""
     return [(name, pa.float64()) for name in names if name]
 
 
 def points_of_text(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return x and y of well-known text such as ``POINT (116.3 39.9)``; null where it is none."""
+    """Parse well-known text such as ``POINT (116.3 39.9)`` to x and y; null if it is no point."""
     number = r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?"
     pattern = (
         r"(?i)^\s*(?:SRID=[0-9]+;)?POINT\s*Z?\s*\(\s*"

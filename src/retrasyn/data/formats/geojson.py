@@ -1,4 +1,4 @@
-"""GeoJSON points: a FeatureCollection or one Feature per line, with who and when as properties."""
+"""GeoJSON points: a FeatureCollection or one Feature per line; user and time are properties."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _EPSG = re.compile(r"EPSG:[:0-9.]*?([0-9]+)$")
 
 
 class Features:
-    """The features of one file, and the coordinate system written before the first."""
+    """Iterates over the features of one file; `crs` is its coordinate system."""
 
     def __init__(self, path: Path, file: Unpacked) -> None:
         self._path, self._file = path, file
         self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
         self._json = json.JSONDecoder(parse_constant=_no_constant)
-        self._text, self._at = "", 0  # what was read, and how much of it is done with
+        self._text, self._at = "", 0  # buffered text, and how much of it was consumed
         self._line, self._ended = 1, False
-        self.crs: str | None = WGS84  # what the standards say where a file does not
+        self.crs: str | None = WGS84  # the standard's default
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
-        """Yield every feature with its line."""
+        """Yield the line and value of every feature."""
         self._fill()
         collection = _FEATURES.search(self._text)
         if collection is not None:
@@ -62,14 +62,14 @@ class Features:
             raise refusal(self._path, self._line, "the file ends inside its list of features")
 
     def _header(self, at: int) -> Any:
-        """Decode what stands before the features; it is whole, since they were seen."""
+        """Decode the members before the features, which are already read in full."""
         try:
             return self._value(at)[0]
         except ValueError as error:
             raise refusal(self._path, self._line, _explain(error)) from None
 
     def _next(self) -> Any:
-        """Decode the value at the front, reading on until it is whole."""
+        """Decode the next value, reading more until it is complete."""
         while True:
             try:
                 value, end = self._value(self._at)
@@ -82,7 +82,7 @@ class Features:
             return value
 
     def _value(self, at: int) -> tuple[Any, int]:
-        """Decode the value at a place, and say where it ends."""
+        """Decode the value at an offset; return it and the offset of its end."""
         try:
             value, end = self._json.raw_decode(self._text, at)
         except RecursionError:
@@ -93,7 +93,7 @@ class Features:
         return value, end
 
     def _skip_between(self) -> bool:
-        """Go to the next value; False at the end of the file."""
+        """Advance to the next value; False at the end of the file."""
         while True:
             between = _BETWEEN.match(self._text, self._at)
             self._advance(between.end() if between else self._at)
@@ -108,7 +108,7 @@ class Features:
         self._at = to
 
     def _fill(self) -> None:
-        """Read on: as much again as is held, so that a long feature is not read again and again."""
+        """Double the buffer, so that a long feature is not decoded over and over."""
         self._text, self._at = self._text[self._at :], 0
         data = self._file.read(max(_BLOCK, len(self._text)))
         self._ended = not data
@@ -123,7 +123,7 @@ class Features:
 
 
 def read_features(path: Path) -> Iterator[tuple[int, Any, str | None]]:
-    """Yield line, feature and the coordinate system of the file."""
+    """Yield the line of every feature, the feature and the file's coordinate system."""
     with unpacked(path) as file:
         features = Features(path, file)
         empty = True
@@ -211,7 +211,7 @@ def _point(feature: Any) -> tuple[float, float] | None:
 
 @dataclass(slots=True)
 class _Batch:
-    """Features gathered until there are enough to work on together."""
+    """Features collected for conversion to columns."""
 
     columns: Columns
     lines: list[int] = field(default_factory=list)
@@ -221,7 +221,7 @@ class _Batch:
     places: list[tuple[float, float]] = field(default_factory=list)
 
     def add(self, line: int, properties: dict[str, Any], place: tuple[float, float]) -> None:
-        """Take one feature."""
+        """Add one feature."""
         self.lines.append(line)
         self.users.append(properties.get(self.columns.user))
         self.times.append(properties.get(self.columns.time))
@@ -229,7 +229,7 @@ class _Batch:
         self.places.append(place)
 
     def rows(self, path: Path, crs: str | None, n_skipped: int) -> Rows:
-        """Return what was gathered as columns."""
+        """Return the collected features as columns."""
         x, y = np.array(self.places, np.float64).T
         return Rows(
             path=path,
@@ -246,13 +246,13 @@ class _Batch:
 
 
 def texts(values: list[Any]) -> pa.Array:
-    """Return JSON values as text; what names nobody is null."""
+    """Return JSON values as text; values that are no identifier become null."""
     named = [v if isinstance(v, str) else str(v) if _names(v) else None for v in values]
     return pa.array(named, pa.string())
 
 
 def numbers_or_texts(values: list[Any]) -> pa.Array:
-    """Return JSON values as numbers where all are, as text otherwise."""
+    """Return JSON values as numbers if all of them are, otherwise as text."""
     if all(type(v) is int and abs(v) < 1 << 62 for v in values):
         return pa.array(values, pa.int64())
     if all(type(v) in (int, float) for v in values):

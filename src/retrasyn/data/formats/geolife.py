@@ -1,7 +1,7 @@
 """GeoLife: ``Data/<user>/Trajectory/*.plt``.
 
 Six header lines, then ``lat,lon,0,altitude,days,date,time``.
-Times are GMT, whatever the option says.
+Times are GMT, regardless of the timezone option.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ _LAYOUT = Layout(
         ("time", pa.string()),
     ),
     _rows,
-    joinable=False,  # who it was stands in the path alone
+    joinable=False,  # the user is named in the path only
 )
 
 
 def _user(path: Path) -> str:
-    """Return the user's folder, or the file's name where it lies elsewhere."""
+    """Return the name of the user's folder, or the file's name outside that layout."""
     folder = path.parent
     return folder.parent.name if folder.name.lower() == "trajectory" else stem(path)
 
 
 def read_geolife(path: Path, options: Options) -> Iterator[Fixes]:
-    """Read a ``.plt`` file or all of a folder tree."""
+    """Read a ``.plt`` file, or all of them in a folder tree."""
     yield from parse_pieces(_pieces(files_of(path, ".plt")), replace(options, timezone="UTC"))
 
 

@@ -1,6 +1,6 @@
-"""GPX: the timed points of tracks. Documents with a DOCTYPE, and so with entities, are refused.
+"""GPX: the timed points of tracks. Documents with a DOCTYPE, hence entities, are rejected.
 
-A file is one user, as one device records one file; ``--user name`` takes each track's name.
+By default each file is one user; ``--user name`` uses each track's name instead.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from xml.parsers import expat  # a DOCTYPE is refused, so nothing can expand
+from xml.parsers import expat  # a DOCTYPE is rejected, so entities cannot expand
 
 import numpy as np
 import pyarrow as pa
@@ -46,7 +46,7 @@ def _read(path: Path, options: Options) -> Iterator[Fixes]:
 
 @dataclass(slots=True)
 class _Tracks:
-    """What the parser has met so far and nobody has taken yet."""
+    """Parser of tracks that buffers points until they are taken."""
 
     path: Path
     lines: list[int] = field(default_factory=list)
@@ -54,9 +54,9 @@ class _Tracks:
     times: list[str | None] = field(default_factory=list)
     segments: list[int] = field(default_factory=list)
     track_of: list[int] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)  # of every track
+    names: list[str] = field(default_factory=list)  # name of every track
     _n_segments: int = 0
-    _open: list[str] = field(default_factory=list)  # elements we are inside of
+    _open: list[str] = field(default_factory=list)  # currently open elements
     _text: list[str] = field(default_factory=list)
     _parser: expat.XMLParserType = field(init=False)
 
@@ -70,11 +70,11 @@ class _Tracks:
 
     @property
     def unnamed(self) -> bool:
-        """Whether the newest track may still get a name."""
+        """Whether the latest track has no name yet."""
         return bool(self.names) and not self.names[-1]
 
     def feed(self, data: bytes, *, last: bool) -> None:
-        """Parse some more bytes."""
+        """Parse more bytes."""
         try:
             self._parser.Parse(data, last)
         except expat.ExpatError as error:
@@ -82,7 +82,7 @@ class _Tracks:
             raise refusal(self.path, error.lineno, f"the XML is broken: {reason}") from None
 
     def take(self, *, by_name: bool) -> Rows:
-        """Return the points met since the last time. A point half read waits."""
+        """Return the points completed since the last call."""
         names = [name or f"{stem(self.path)} {i + 1}" for i, name in enumerate(self.names)]
         users = [names[track] if by_name else stem(self.path) for track in self.track_of]
         n_rows = len(self.times)

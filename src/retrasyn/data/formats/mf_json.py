@@ -67,7 +67,7 @@ def _pair(coordinates: Any, datetimes: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _user(feature: Any, options: Options) -> str | None:
-    """Return who moved: a property of a usual name, or the feature's id."""
+    """Return the user: a property with a usual name, or the feature's id."""
     properties = feature.get("properties") or {}
     asked = [name for name in (options.user, options.traj) if name]
     lowered = {str(name).lower(): name for name in reversed(properties)}
@@ -111,7 +111,7 @@ def _crs(feature: Any, crs: str | None) -> str | None:
 
 
 def _skipped(path: Path, options: Options) -> Fixes:
-    """Return no fixes and one thing skipped."""
+    """Return empty fixes that count one skipped feature."""
     nothing = pa.array([], pa.string())
     rows = Rows(
         path=path, user=nothing, time=nothing, x=nothing, y=nothing, lines=None, n_skipped=1

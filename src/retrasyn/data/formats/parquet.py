@@ -1,4 +1,4 @@
-"""Parquet and GeoParquet of any library: columns found by name, points as well-known binary."""
+"""Parquet and GeoParquet: columns are found by name, points are well-known binary."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-_POINTS = np.array([1, 1001, 2001, 3001])  # x y, and with z, m, both
-_FLAGS = 0xE0000000  # extended form: z, m, reference system
+_POINTS = np.array([1, 1001, 2001, 3001])  # xy, xyz, xym, xyzm
+_FLAGS = 0xE0000000  # EWKB flags: z, m, SRID
 _HAS_SYSTEM = 0x20000000
 _HEADER = 5
 _SHORTEST = 21
 
 
 def points(column: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return x and y of every point; null where there is none or where it is another shape."""
-    if pa.types.is_struct(column.type):  # GeoArrow keeps coordinates as columns
+    """Return x and y of every point; null for empty cells and other geometries."""
+    if pa.types.is_struct(column.type):  # GeoArrow stores coordinates as columns
         return pc.struct_field(column, "x"), pc.struct_field(column, "y")
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
@@ -61,7 +61,7 @@ def _gather(
     kind: str,
     little: npt.NDArray[np.bool_],
 ) -> npt.NDArray[Any]:
-    """Return the numbers that begin at some bytes, each in its own byte order."""
+    """Return the numbers at the given byte offsets, each in its own byte order."""
     taken = data[begins[:, None] + np.arange(np.dtype(kind).itemsize)]  # [n, n_bytes]
     forth, back = taken.view(f"<{kind}")[:, 0], taken.view(f">{kind}")[:, 0]
     numbers: npt.NDArray[Any] = np.where(little, forth, back)
@@ -80,7 +80,7 @@ def read_parquet(path: Path, options: Options) -> Iterator[Fixes]:
 def read_table(
     path: Path, options: Options, *, geometry: str | None, crs: str | None
 ) -> Iterator[Fixes]:
-    """Read one file batch by batch; `geometry` names a column to use in place of x and y."""
+    """Read one file in batches; `geometry` names a column to use in place of x and y."""
     try:
         with pa.parquet.ParquetFile(path) as file:
             columns = find_columns(file.schema_arrow.names, options, path, geometry=geometry)
@@ -143,7 +143,7 @@ def describe_geometry(path: Path) -> tuple[str, str | None]:
 
 
 def name_of_crs(crs: Any) -> str | None:
-    """Return the short name of a coordinate system, its PROJJSON where it has none.
+    """Return the short name of a coordinate system, or its PROJJSON if it has none.
 
     >>> name_of_crs({"id": {"authority": "EPSG", "code": 25832}})
     'EPSG:25832'

@@ -24,7 +24,7 @@ _POLYLINE = rf"^\s*\[\s*(?:{_POINT}(?:\s*,\s*{_POINT})*)?\s*\]\s*$"
 
 
 def _rows(table: pa.Table, path: Path, lines: Any) -> Rows:
-    """Spread trips over their points; a trip with a broken polyline is one row without place."""
+    """Expand trips to one row per point; a broken polyline gives one row without position."""
     polyline = column(table, "POLYLINE")
     whole = pc.match_substring_regex(polyline, _POLYLINE).fill_null(False)
     bare = pc.replace_substring_regex(pc.if_else(whole, polyline, "?,?"), r"[\[\]\s]", "")

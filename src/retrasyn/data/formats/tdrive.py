@@ -33,7 +33,7 @@ _LAYOUT = Layout(
 
 
 def read_tdrive(path: Path, options: Options) -> Iterator[Fixes]:
-    """Read a file or all ``.txt`` files of a folder; empty files are taxis that never drove."""
+    """Read a file or all ``.txt`` files of a folder; empty files are taxis without data."""
     files = files_of(path, ".txt")
     pieces = (Piece(block, _LAYOUT) for file in files for block in blocks(file))
     yield from parse_pieces(pieces, options)

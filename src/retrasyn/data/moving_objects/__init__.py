@@ -1,1 +1,1 @@
-"""Network-based moving objects after Brinkhoff: traffic of any size without a download."""
+"""Generator of network-based moving objects after Brinkhoff: test data of any size, offline."""

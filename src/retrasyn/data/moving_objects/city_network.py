@@ -1,4 +1,4 @@
-"""A city in code: ring roads, arterials to the centre and local streets, of any size."""
+"""Generates a city's road network of any size: ring roads, arterials and local streets."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 N_ARTERIALS = 8
 MAX_SIZE = 1_000_000
 _SPACING = 100.0  # metres from ring to ring
-_RING_ROAD_EVERY = 8  # rings; those between are local streets
-_BEND = 0.2  # how far a local crossing may lie off its place, in spacings
+_RING_ROAD_EVERY = 8  # rings; the others are local streets
+_BEND = 0.2  # maximum displacement of a local crossing, in spacings
 _MOTORWAY, _RING_ROAD, _ARTERIAL, _STREET, _LANE = 0, 1, 2, 3, 4
 
 
@@ -70,7 +70,7 @@ def _points(
     turn: npt.NDArray[np.float64],
     bent: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.float64]:
-    """Place crossings around the centre, those of local streets a little off: [2, n_nodes - 1]."""
+    """Place crossings around the centre, local ones slightly displaced: [2, n_nodes - 1]."""
     angle = 2 * np.pi * turn
     points: npt.NDArray[np.float64] = _SPACING * ring * np.stack([np.cos(angle), np.sin(angle)])
     for axis in (0, 1):

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 TRIP_SPREAD = 0.13
-"""Scale of the half-normal law of trip lengths, in widths plus heights of the map."""
+"""Scale of the half-normal trip length distribution, relative to map width plus height."""
 N_CANDIDATES = 8
-"""Destinations drawn per trip; the one whose distance fits the wanted length best is taken."""
+"""Destinations drawn per trip; the one closest to the intended trip length is taken."""
 _MORNING, _EVENING = 8 / 24, 17.5 / 24  # of a day
 _TIDE_WIDTH = 1.25 / 24
-_TIDE_HEIGHT = 5.0  # of a tide at its peak; all other demand is 1
+_TIDE_HEIGHT = 5.0  # peak of a rush hour relative to all-day demand
 _ELSEWHERE_WIDTH = 0.05  # of the extent
 
 
 def uniforms(seed: int, purpose: str, objects: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return a number in [0, 1) for every object."""
+    """Return a uniform number in [0, 1) for every object."""
     key = np.uint64(address(seed, 0, f"generate/{purpose}"))
     words = words_at(key, objects.astype(np.uint64)) >> np.uint64(11)
     return words.astype(np.float64) * 2.0**-53
@@ -37,7 +37,7 @@ def uniforms(seed: int, purpose: str, objects: npt.NDArray[np.int64]) -> npt.NDA
 def count_births(
     *, n_objects: int, n_new: int, n_steps: int, day: int | None
 ) -> npt.NDArray[np.int64]:
-    """Return how many objects are born at every step: [n_steps]."""
+    """Return the number of objects that appear at every step: [n_steps]."""
     rate = np.ones(n_steps)
     if day is not None:
         total = tides(np.arange(day), day).sum(axis=0)  # [day]
@@ -60,7 +60,7 @@ def tides(t: npt.NDArray[np.int64], day: int) -> npt.NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Demand:
-    """Cumulated shares of the nodes, one row per map: everywhere, homes, works, elsewhere."""
+    """Cumulative node distributions, one row per map: everywhere, homes, works, elsewhere."""
 
     network: RoadNetwork
     seed: int
@@ -68,10 +68,10 @@ class Demand:
 
     @classmethod
     def over(cls, network: RoadNetwork, *, seed: int) -> Demand:
-        """Lay the four maps over a network.
+        """Compute the four maps of a network.
 
-        Everywhere: each node alike, so that traffic follows the road network. Works crowd around
-        the middle, homes lie around them. Elsewhere: one place far from the middle, by the seed.
+        Everywhere: uniform over nodes, so that traffic follows the road network. Works cluster in
+        the centre, homes surround them. Elsewhere: one area far from the centre, set by the seed.
         """
         x, y = network.x, network.y
         squared = (x - x.mean()) ** 2 + (y - y.mean()) ** 2
@@ -88,7 +88,7 @@ class Demand:
     def starts_and_goals(
         self, objects: npt.NDArray[np.int64], born: npt.NDArray[np.int64], day: int | None
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Draw where every object starts and where it goes, by the hour of its birth."""
+        """Draw the start and destination of every object, given the step at which it appears."""
         start_map = goal_map = np.zeros(objects.size, np.int64)
         if day is not None:
             strength = tides(born, day)
@@ -101,7 +101,7 @@ class Demand:
     def elsewhere(
         self, objects: npt.NDArray[np.int64], start: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """Draw destinations from the other map, however far they are."""
+        """Draw destinations from the map `elsewhere`, at any distance."""
         drawn = uniforms(self.seed, "goal elsewhere", objects)
         return self._other_than(start, self._pick(np.full(objects.size, 3), drawn))
 
@@ -111,7 +111,7 @@ class Demand:
         start: npt.NDArray[np.int64],
         goal_map: npt.NDArray[np.int64],
     ) -> npt.NDArray[np.int64]:
-        """Draw destinations about as far away as trips are long."""
+        """Draw destinations whose distance follows the trip length distribution."""
         x, y = self.network.x, self.network.y
         radius = np.sqrt(-2 * np.log(1 - uniforms(self.seed, "length", objects)))
         turn = uniforms(self.seed, "length turn", objects)
@@ -129,7 +129,7 @@ class Demand:
     def _pick(
         self, which: npt.NDArray[np.int64], drawn: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.int64]:
-        """Return the node of every number in [0, 1) on the map of its row."""
+        """Return the node at every quantile in [0, 1) of the map `which` selects."""
         node = np.empty(which.size, np.int64)
         for number, cumulated in enumerate(self.maps):
             rows = which == number
@@ -139,5 +139,5 @@ class Demand:
     def _other_than(
         self, start: npt.NDArray[np.int64], goal: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """Replace a goal that is the start itself by the next node."""
+        """Replace a destination that equals the start by the next node."""
         return np.where(goal == start, (start + 1) % self.network.n_nodes, goal)

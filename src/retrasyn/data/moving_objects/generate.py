@@ -1,4 +1,4 @@
-"""A stream of moving objects on a road network, after Brinkhoff (GeoInformatica 2002)."""
+"""Generates streams of objects moving on a road network, after Brinkhoff (GeoInformatica 2002)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 MAX_STREAMS = 100_000_000
-"""Most objects of one run: beyond it, no memory would hold their routes."""
+"""Maximum number of objects per run: the routes of more would not fit in memory."""
 
 
 def generate(
@@ -36,10 +36,10 @@ def generate(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Trajectories:
-    """Let objects drive from start to destination on the fastest route.
+    """Simulate objects that drive from start to destination on the fastest route.
 
-    n_objects are there at step 0 and n_new appear at every later step. An object's first point is
-    its start node; its last one is its destination, unless the time is over before.
+    n_objects exist at step 0 and n_new appear at every later step. An object's first point is its
+    start node; its last one is its destination, unless the simulation ends before.
 
     Args:
         network: Roads to drive on, from `read_network` or `city_network`.
@@ -48,10 +48,10 @@ def generate(
         n_steps: Number of steps.
         speed: Distance per step on an empty road of the fastest class, as a share of the map's
             width plus height.
-        rhythm: Steps of a day with a tide to work in the morning and home in the evening.
+        rhythm: Steps per day, with traffic to work in the morning and home in the evening.
         reroute: From this step on all objects, new and running, head elsewhere.
         seed: Same seed, same stream.
-        progress: Called with (steps done, steps in all); may raise to stop.
+        progress: Called with (steps done, total steps); may raise to stop.
 
     >>> from retrasyn.data.moving_objects.city_network import city_network
     >>> generate(city_network(100), n_objects=5, n_new=2, n_steps=11, seed=1).n_streams
@@ -66,8 +66,8 @@ def generate(
     plan = _Plan.draw(
         network, born, day=rhythm, reroute=reroute, seed=seed, breathe=lambda: report(0, n_steps)
     )
-    # Everything is driven twice: to learn how long each stream is, then to write its points
-    # straight to their places. That takes a little time and saves half of the memory.
+    # The simulation runs twice: first to learn the length of each stream, then to write its
+    # points in place. That takes a little more time and halves the memory.
     lengths = np.zeros(born.size, np.int64)
     for t, _, seen in plan.drive(births, speed * network.extent):
         lengths[seen] += 1
@@ -84,7 +84,7 @@ def generate(
 
 
 def _stay_silent(done: int, total: int) -> None:
-    """Report to nobody."""
+    """Ignore progress."""
 
 
 def _check(
@@ -96,7 +96,7 @@ def _check(
     reroute: int | None,
     seed: int,
 ) -> None:
-    """Refuse what no stream can be made of."""
+    """Reject invalid parameters."""
     for name, value in (("objects", n_objects), ("new", n_new), ("seed", seed)):
         if value < 0:
             raise SettingError(f"{name}={value} must be a whole number from 0 on")
@@ -121,7 +121,7 @@ def _check(
 
 @dataclass(slots=True, eq=False)
 class _Plan:
-    """What is settled before anything moves, and the detours once they are known."""
+    """Routes and speeds fixed before the simulation, and detours once they are known."""
 
     network: RoadNetwork
     arcs: Arcs
@@ -158,7 +158,7 @@ class _Plan:
     def drive(
         self, births: npt.NDArray[np.int64], fastest: float
     ) -> Iterator[tuple[int, Traffic, npt.NDArray[np.int64]]]:
-        """Give (t, fleet, who has a point) for every step."""
+        """Yield (t, traffic, objects with a point) for every step."""
         fleet = Traffic.waiting(
             self.network,
             self.arcs,
@@ -173,7 +173,7 @@ class _Plan:
             yield t, fleet, fleet.advance(int(n_born[t] - births[t]), int(births[t]))
 
     def _detour(self, fleet: Traffic) -> None:
-        """Send all running objects elsewhere, from the next node on their way."""
+        """Reroute all running objects elsewhere, from the next node on their route."""
         if self.detours is None:
             lead = fleet.present_arcs()
             node = self.arcs.head[lead].astype(np.int64)

@@ -1,4 +1,4 @@
-"""Routes out of shortest-path trees, and one step of every object, compiled."""
+"""Compiled kernels: routes from shortest-path trees, and one step of every object."""
 
 import numpy as np
 import numpy.typing as npt
@@ -61,10 +61,10 @@ def move(
     edge_speed: npt.NDArray[np.float64],
     arrived: npt.NDArray[np.bool_],
 ) -> None:
-    """Drive every living object for one step along its route.
+    """Move every living object along its route for one step.
 
-    cursor[object] is its place in `arcs`, last[object] that of its last arc, gone[object] how far
-    it has come on the arc under the cursor. Whoever arrives stands at the end of its last arc.
+    cursor[object] is its place in `arcs`, last[object] that of its last arc, gone[object] the
+    distance covered on the current arc. An object that arrives stays at the end of its last arc.
     """
     for i in range(alive.size):
         number = alive[i]
@@ -84,7 +84,7 @@ def move(
                 arrived[i] = True
                 break
             time -= remaining / speed
-            time = max(time, 0.0)  # rounding must not turn the clock back
+            time = max(time, 0.0)  # rounding must not make time negative
             place += 1
             way = 0.0
         cursor[number] = place
@@ -129,6 +129,6 @@ def locate(
         share = gone[number] / length if length > 0.0 else 0.0
         tail = arc_tail[arc]
         head = arc_head[arc]
-        # In this form both ends are met exactly.
+        # This form is exact at both ends.
         x[row[number] + t] = (1.0 - share) * node_x[tail] + share * node_x[head]
         y[row[number] + t] = (1.0 - share) * node_y[tail] + share * node_y[head]

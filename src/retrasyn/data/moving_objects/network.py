@@ -26,12 +26,12 @@ CLASS_RATIO = 1.5
 """Each class is this much slower than the one before it; class 0 is the motorway."""
 _LONG = (0.99, 0.90, 0.82)  # quantiles of length above which a street is class 0, 1, 2
 _SHORT = 0.25  # quantile of length up to which a street is an alley
-_FARTHEST = 1e100  # beyond it, squares of distances overflow
-_JUNCTION = 3  # roads that meet at a real junction
+_FARTHEST = 1e100  # squared distances overflow beyond it
+_JUNCTION = 3  # roads that meet at a true junction
 
 
 class DisconnectedNetworkWarning(UserWarning):
-    """Part of a network cannot be reached and was left out."""
+    """Warns that an unreachable part of a network was dropped."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,10 +61,10 @@ class RoadNetwork:
         length: npt.ArrayLike | None = None,
         road_class: npt.ArrayLike | None = None,
     ) -> RoadNetwork:
-        """Keep the largest connected part, the faster of parallel edges and no loops.
+        """Build a network from the largest connected part, the fastest parallel edges and no loops.
 
         A length below the straight line is raised to it, since objects move on the straight line;
-        edges without a class get one by `classify`.
+        edges without a class are classified by `classify`.
         """
         nodes = np.asarray(x, np.float64), np.asarray(y, np.float64)
         ends = np.stack([np.asarray(tail, np.int64), np.asarray(head, np.int64)])  # [2, n_edges]
@@ -92,7 +92,7 @@ class RoadNetwork:
 
     @property
     def extent(self) -> float:
-        """Width plus height: the measure of speeds and trip lengths."""
+        """Width plus height, the unit of speeds and trip lengths."""
         return float(np.ptp(self.x) + np.ptp(self.y))
 
     def __repr__(self) -> str:
@@ -124,7 +124,7 @@ def classify(
 
 
 def _check_nodes(x: npt.NDArray[Any], y: npt.NDArray[Any], ends: npt.NDArray[Any]) -> None:
-    """Refuse nodes that lie nowhere and edges that join none."""
+    """Reject nodes without finite coordinates and edges between unknown nodes."""
     if x.ndim != 1 or x.shape != y.shape:
         raise InputError(f"x has shape {x.shape}, y {y.shape}; one of each per node is needed")
     if ends.size and not 0 <= ends.min() <= ends.max() < x.size:
@@ -140,7 +140,7 @@ def _check_nodes(x: npt.NDArray[Any], y: npt.NDArray[Any], ends: npt.NDArray[Any
 
 
 def _check_lengths(length: npt.NDArray[np.float64], n_edges: int) -> None:
-    """Refuse lengths that no road can have."""
+    """Reject invalid road lengths."""
     if length.shape != (n_edges,):
         raise InputError(f"length has shape {length.shape}; one entry per edge is needed")
     bad = np.flatnonzero(~((length >= 0) & (length < _FARTHEST)))
@@ -151,7 +151,7 @@ def _check_lengths(length: npt.NDArray[np.float64], n_edges: int) -> None:
 
 
 def _checked_classes(road_class: npt.NDArray[np.int64], n_edges: int) -> npt.NDArray[np.int8]:
-    """Refuse classes that are none."""
+    """Return road classes, rejecting unknown ones."""
     if road_class.shape != (n_edges,):
         raise InputError(f"road_class has shape {road_class.shape}; one entry per edge is needed")
     if n_edges and not 0 <= road_class.min() <= road_class.max() < N_CLASSES:
@@ -177,7 +177,7 @@ def _largest_part(
     length: npt.NDArray[np.float64],
     road_class: npt.NDArray[np.int8],
 ) -> RoadNetwork:
-    """Drop the nodes that the largest part does not reach, with one warning."""
+    """Drop nodes outside the largest connected part, with one warning."""
     links = coo_array((np.ones(ends.shape[1], np.int8), tuple(ends)), shape=(x.size, x.size))
     part = connected_components(links, directed=False)[1] if x.size else np.zeros(0, np.int32)
     sizes = np.bincount(part, minlength=1)
@@ -205,11 +205,11 @@ def _largest_part(
 
 
 SUFFIXES = (".geojson", ".json")
-_FINENESS = 1e-6  # of width plus height: finer than any screen
+_FINENESS = 1e-6  # relative to width plus height: finer than any screen
 
 
 def road_lines(network: RoadNetwork) -> dict[str, Any]:
-    """Return a collection with a feature for each class of roads, the fastest first.
+    """Return a GeoJSON collection with one feature per road class, fastest first.
 
     >>> from retrasyn.data.moving_objects.network import RoadNetwork
     >>> corner = RoadNetwork.from_edges(
@@ -240,14 +240,14 @@ def road_lines(network: RoadNetwork) -> dict[str, Any]:
 
 
 def check_roads_place(path: Path) -> None:
-    """Refuse a file for roads that could not be written later."""
+    """Reject a path to which roads cannot be written."""
     if path.suffix.lower() not in SUFFIXES:
         raise OutputError(f"roads {path} end in {path.suffix or 'nothing'}; use .geojson")
     check_place(path)
 
 
 def write_roads(network: RoadNetwork, path: Path) -> None:
-    """Write the roads of a network, whole or not at all."""
+    """Write the roads of a network atomically."""
     check_roads_place(path)
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(road_lines(network), separators=(",", ":")) + "\n")

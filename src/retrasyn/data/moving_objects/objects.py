@@ -1,4 +1,4 @@
-"""Moving objects: speed classes, load on the edges, one step at a time."""
+"""Moving objects: speed classes, load on edges, and the simulation step."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 TOP_SPEEDS = (1.0, 1 / CLASS_RATIO, 1 / CLASS_RATIO**2)
 """Top speed of every object class, as a share of the speed on the fastest roads."""
 CAPACITIES = (4, 3, 2, 2, 1, 1, 1)
-"""Objects an edge of every class carries at full speed."""
+"""Objects that an edge of each road class carries at full speed."""
 
 
 def loaded_speed(
     network: RoadNetwork, load: npt.NDArray[np.int64], fastest: float
 ) -> npt.NDArray[np.float64]:
-    """Return how fast every edge lets objects go: [n_edges].
+    """Return the speed limit of every edge under its load: [n_edges].
 
     Full speed up to the capacity, half up to twice the capacity, a quarter beyond.
     """
@@ -35,15 +35,15 @@ def loaded_speed(
 
 @dataclass(slots=True, eq=False)
 class Traffic:
-    """All objects of a run, numbered by birth; `alive` are those on the road now."""
+    """All objects of a run, numbered by birth; `alive` lists those now on the road."""
 
     network: RoadNetwork
     arcs: Arcs
     routes: Routes
     fastest: float  # distance per step on an empty road of class 0
     top_speed: npt.NDArray[np.float64]  # [n_objects]
-    cursor: npt.NDArray[np.int64]  # [n_objects], place in routes.arcs
-    gone: npt.NDArray[np.float64]  # [n_objects], distance on the present arc
+    cursor: npt.NDArray[np.int64]  # [n_objects], index into routes.arcs
+    gone: npt.NDArray[np.float64]  # [n_objects], distance covered on the current arc
     alive: npt.NDArray[np.int64]  # [n_alive], ascending
     load: npt.NDArray[np.int64]  # [n_edges]
 
@@ -57,7 +57,7 @@ class Traffic:
         fastest: float,
         top_speed: npt.NDArray[np.float64],
     ) -> Traffic:
-        """Return a fleet of which no object is born yet."""
+        """Return traffic in which no object has appeared yet."""
         return cls(
             network,
             arcs,
@@ -71,10 +71,10 @@ class Traffic:
         )
 
     def advance(self, first_born: int, n_born: int) -> npt.NDArray[np.int64]:
-        """Move all for one step and let new ones appear; return who has a point now.
+        """Move all objects by one step and add new ones; return the objects with a point now.
 
-        Those who arrived have their last point at this step and are gone after it. The load that
-        slows a step is the load at its beginning, so the order of objects does not matter.
+        Objects that arrive have their last point at this step. Speeds depend on the load at the
+        beginning of the step, so the order of objects does not matter.
         """
         arrived = np.empty(self.alive.size, np.bool_)
         speed = loaded_speed(self.network, self.load, self.fastest)
@@ -105,18 +105,18 @@ class Traffic:
         x: npt.NDArray[np.float64],
         y: npt.NDArray[np.float64],
     ) -> None:
-        """Write where the seen objects are at step t to row[object] + t."""
+        """Write the positions of the seen objects at step t to row[object] + t."""
         network, arcs = self.network, self.arcs
         ways = self.routes.arcs, arcs.tail, arcs.head, arcs.edge
         nodes = network.x, network.y
         locate(seen, self.cursor, self.gone, *ways, network.length, *nodes, row, t, x, y)
 
     def present_arcs(self) -> npt.NDArray[np.int32]:
-        """Return the arc every living object is on: [n_alive]."""
+        """Return the current arc of every living object: [n_alive]."""
         return self.routes.arcs[self.cursor[self.alive]]
 
     def turn(self, detours: Routes) -> None:
-        """Send the living objects on new routes that begin with the arcs they are on."""
+        """Switch the living objects to new routes that begin with their current arcs."""
         n_before = self.routes.arcs.size
         last = self.routes.last.copy()
         last[self.alive] = n_before + detours.last

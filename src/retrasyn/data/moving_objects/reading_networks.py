@@ -1,4 +1,4 @@
-"""Road networks from text files, in the two forms that are in use.
+"""Reads road networks from text files, in the two common forms.
 
 ``NAME.cnode`` and ``NAME.cedge``: ``id x y`` and ``id from to length``, separated by blanks.
 ``NAME_node.txt`` and ``NAME_edge.txt``: ``id x y *`` and ``id from to class *``, separated by tabs.
@@ -16,22 +16,22 @@ from pathlib import Path
 from retrasyn.data.moving_objects.network import N_CLASSES, RoadNetwork
 from retrasyn.errors import InputError
 
-_LONGEST = 200  # characters of a line; both forms need far fewer
+_LONGEST = 200  # maximum characters per line; both forms need far fewer
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """One pair of files: how they are named, what separates fields, what the fourth one means."""
+    """A pair of files: their names, the field separator and the meaning of the fourth field."""
 
     node_ending: str
     edge_ending: str
     separator: str | None  # None: any blanks
     separator_name: str
-    last_mark: tuple[str, ...]  # what every line ends in
+    last_mark: tuple[str, ...]  # final field of every line
     fourth: str
 
     def fields(self, line: str, names: str) -> list[str]:
-        """Split a line into the fields it must have."""
+        """Split a line into the required fields."""
         fields = line.split(self.separator)
         wanted = names.split()
         if len(fields) != len(wanted) + len(self.last_mark):
@@ -112,7 +112,7 @@ def _pair(path: Path) -> tuple[_Form, Path, Path]:
 
 
 def _check_file(path: Path, other: Path | None) -> None:
-    """Refuse what is not a file with something in it."""
+    """Reject a path that is not a non-empty file."""
     if not os.path.exists(path):  # noqa: PTH110 - Path.exists fails on a name too long
         beside = f"; {other} needs it beside it" if other else "; check the path"
         raise InputError(f"{path} does not exist{beside}")
@@ -123,7 +123,7 @@ def _check_file(path: Path, other: Path | None) -> None:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Give every line that is not blank, with its number."""
+    """Yield the number and text of every line that is not blank."""
     n_lines = 0
     try:
         with path.open("rb") as file:
@@ -150,7 +150,7 @@ def _decode(line: bytes) -> str:
 
 
 class _Line:
-    """Puts file and line number before whatever is refused inside."""
+    """Context manager that prefixes errors with file and line number."""
 
     def __init__(self, path: Path, number: int) -> None:
         self.path, self.number = path, number
@@ -163,7 +163,7 @@ class _Line:
 
 
 def _claim(place: dict[int, int], what: str, text: str, number: int) -> None:
-    """Register an identifier, refusing one that is taken."""
+    """Register an identifier; a duplicate is an error."""
     identifier = _read_id(text)
     if identifier in place:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Fastest routes between nodes, many at a time."""
+"""Finds the fastest routes of many trips at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from retrasyn.data.moving_objects.network import CLASS_RATIO, RoadNetwork
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-_ENTRIES_AT_ONCE = 4_000_000  # of shortest-path trees: about 50 MB
+_ENTRIES_AT_ONCE = 4_000_000  # entries of shortest-path trees: about 50 MB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,14 +31,14 @@ class Arcs:
 
     @classmethod
     def of(cls, network: RoadNetwork) -> Arcs:
-        """Lay out the arcs of a network."""
+        """Build the arcs of a network."""
         tail = np.concatenate([network.tail, network.head])
         head = np.concatenate([network.head, network.tail])
         order = np.lexsort((head, tail))
         edge = (order % network.n_edges).astype(np.int32)
         begin = np.searchsorted(tail[order], np.arange(network.n_nodes + 1)).astype(np.int32)
         duration = network.length[edge] * CLASS_RATIO ** network.road_class[edge].astype(float)
-        # scipy takes a zero for "no arc"; two nodes may well lie at one place.
+        # scipy treats zero as "no arc", and two nodes may share one position.
         duration = np.maximum(duration, np.finfo(float).tiny)
         return cls(begin, tail[order], head[order], edge, duration)
 
@@ -62,9 +62,9 @@ def find_routes(
 ) -> Routes:
     """Find the fastest route of every trip on empty roads.
 
-    Trips with one destination share one tree of shortest paths; trees are grown a batch at a time.
-    A lead arc, where given, comes first and ends at the trip's origin. `breathe` is called between
-    batches, and may raise to stop.
+    Trips with the same destination share a shortest-path tree; trees are computed in batches.
+    A lead arc, if given, comes first and ends at the trip's origin. `breathe` is called between
+    batches and may raise to stop.
     """
     n_nodes = arcs.begin.size - 1
     graph = csr_array((arcs.duration, arcs.head, arcs.begin), shape=(n_nodes, n_nodes))
@@ -79,7 +79,7 @@ def find_routes(
     for low in range(0, goals.size, n_at_once):
         breathe()
         batch = goals[low : low + n_at_once]
-        # Roads lead both ways, so the tree that spreads from a goal also leads to it.
+        # Roads are two-way, so the tree of paths from a destination also leads to it.
         towards = dijkstra(graph, indices=batch, return_predecessors=True)[1]
         trips = order[first[low] : first[low + batch.size]]
         row = np.searchsorted(batch, destination[trips])
