@@ -1,1 +1,1 @@
-"""Audits of the guarantee from outside: reports in, verdict out."""
+"""Black-box audits of the guarantee: reports in, verdict out."""

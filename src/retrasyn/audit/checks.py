@@ -1,4 +1,4 @@
-"""What is checked about many reports, with bounds on epsilon from counts, and the verdict."""
+"""Statistical checks on many reports, lower bounds on epsilon from counts, and the verdict."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from retrasyn.audit.laws import Events
 from retrasyn.audit.subject import Subject
 
 MARGINALS_LEVEL = 1e-4
-"""Chance that the marginals of a faultless oracle are found wrong, over all events together."""
+"""Probability that a correct oracle fails the marginals check, over all events together."""
 N_CORRELATED = 50_000
-"""Reports from which correlations are taken."""
+"""Reports used to estimate correlations."""
 CORRELATION_SLACK = 1.03
 BIAS_LIMIT = 4.0
 VARIANCE_LIMIT = 0.05
 N_GROUPS = 20_000
-"""Groups whose estimates are compared: their variance is then known to 1 %."""
-_ROW = 8  # consecutive reports set side by side
+"""Groups whose estimates are compared; this many determine their variance to 1 %."""
+_ROW = 8  # consecutive reports compared with each other
 _STANDARD_ERRORS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One check: the figure, the most it may be, and what that means."""
+    """The result of one check: the value found, its limit, and what it means."""
 
     name: str
     value: float
@@ -35,16 +35,16 @@ class CheckResult:
 
     @property
     def ok(self) -> bool:
-        """Whether the figure keeps its limit; what is not a number does not."""
+        """Whether the value is within its limit; NaN is not."""
         return self.value <= self.limit
 
 
 def check_marginals(
     tables: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int]],
 ) -> CheckResult:
-    """Compare how often every event happened with its chance: (counts, chances, n) per input.
+    """Test how often every event happened against its probability: (counts, chances, n) per input.
 
-    The figure is the smallest p-value of exact two-sided tests, times their number.
+    The value is the smallest p-value of exact two-sided tests, times their number (Bonferroni).
     """
     worst, n_tests = 1.0, 0
     pooled: dict[float, tuple[int, int]] = {}
@@ -68,10 +68,10 @@ def _smallest_p(counts: npt.NDArray[np.int64], chances: npt.NDArray[np.float64],
 
 
 def check_independence(subject: Subject, events: Events, state: int) -> CheckResult:
-    """Compare the top eigenvalue of the events' correlations with that of independent ones.
+    """Test the top eigenvalue of the events' correlation matrix against that of independent events.
 
-    Events of one report (where it has several that are independent), then consecutive reports.
-    The figure is the excess over (1 + sqrt(d / n))^2, as a ratio.
+    Covers events within one report (where several are independent) and consecutive reports.
+    The value is the ratio to (1 + sqrt(d / n))^2.
     """
     own = events[:, state]
     rows = own[: own.size // _ROW * _ROW].reshape(-1, _ROW)
@@ -80,7 +80,7 @@ def check_independence(subject: Subject, events: Events, state: int) -> CheckRes
 
 
 def _excess(events: Events) -> float:
-    """Return the top eigenvalue over what independence would make it."""
+    """Return the ratio of the top eigenvalue to its value under independence."""
     varying = events[:, events.any(axis=0) & ~events.all(axis=0)].astype(np.float64)
     n, d = varying.shape
     if d < 2:  # noqa: PLR2004 - one column has nothing to go with
@@ -92,7 +92,7 @@ def _excess(events: Events) -> float:
 def group_estimates(
     subject: Subject, ours: Events, theirs: Events, state: int
 ) -> tuple[npt.NDArray[np.float64], int]:
-    """Estimate a state's share in groups of which half hold it: [n_groups], and their size."""
+    """Estimate a state's share in groups half of which hold it: [n_groups], and the group size."""
     half = max(1, len(ours) // N_GROUPS)
     n_groups = len(ours) // half
     hits = sum(
@@ -104,16 +104,16 @@ def group_estimates(
 
 
 def check_bias(subject: Subject, estimates: npt.NDArray[np.float64], size: int) -> CheckResult:
-    """Compare the mean estimate with the truth, a half; the figure is in standard errors."""
+    """Test the mean estimate against the truth, 1/2; the value is in standard errors."""
     variance = subject.oracle.variance_at(size, 0.5)
     error = math.sqrt(variance / estimates.size)
     return CheckResult("unbiased", abs(float(estimates.mean()) - 0.5) / error, BIAS_LIMIT)
 
 
 def check_variance(subject: Subject, estimates: npt.NDArray[np.float64], size: int) -> CheckResult:
-    """Compare the variance of the estimates with what the oracle says of it.
+    """Test the variance of the estimates against the oracle's formula.
 
-    The figure is the deviation, as a share. From few groups the variance itself is known badly;
+    The value is the relative deviation. With few groups the variance itself is poorly known;
     then five of its standard errors are allowed.
     """
     oracle = subject.oracle
@@ -125,7 +125,7 @@ def check_variance(subject: Subject, estimates: npt.NDArray[np.float64], size: i
 
 
 def chance_bounds(hits: int, n: int, *, alpha: float) -> tuple[float, float]:
-    """Return bounds of a chance, each missed with probability alpha at most.
+    """Return lower and upper confidence bounds of a probability, each missed with chance alpha.
 
     >>> low, high = chance_bounds(0, 100, alpha=0.01)
     >>> low, round(high, 4)
@@ -137,7 +137,7 @@ def chance_bounds(hits: int, n: int, *, alpha: float) -> tuple[float, float]:
 
 
 def epsilon_lower_bound(hits: int, other_hits: int, n: int, *, alpha: float) -> float:
-    """Return what epsilon is at least, from hits of an event among n reports of each input.
+    """Return a lower confidence bound on epsilon, from the hits of an event in n reports per input.
 
     >>> round(epsilon_lower_bound(365_529, 134_471, 1_000_000, alpha=1e-6), 3)
     0.981
@@ -149,7 +149,7 @@ def epsilon_lower_bound(hits: int, other_hits: int, n: int, *, alpha: float) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What an audit found. Every figure stands beside its limit."""
+    """The result of an audit, with every value beside its limit."""
 
     oracle: str
     path: str
@@ -158,8 +158,8 @@ class Verdict:
     reports_per_input: int
     alpha: float
     epsilon_lower_bound: float
-    margin: float  # by how much the bound lies below what was seen
-    exact_fault: str | None  # of the exact law; None: it holds, or the path was not asked
+    margin: float  # distance of the lower bound from the point estimate
+    exact_fault: str | None  # in the exact law; None: it holds, or the path was not examined
     repeats_after_fork: bool
     marginals: CheckResult
     independence: CheckResult

@@ -1,8 +1,8 @@
-"""The exact law of a report, found by handing it words of our own choice.
+"""The exact distribution of a report, determined by choosing its random words.
 
-A report is a function of its words. So the number of words for which it tells the truth can be
-found by halving, 64 times, on the path that is shipped, and compared with the bound in decimals of
-60 digits: no statistics, no doubt. What does not follow its words is found out too.
+A report is a function of its random words. So the number of words for which it tells the truth
+can be found by bisection, in 64 steps on the shipped code, and compared with the bound in
+60-digit decimals: no statistics, no uncertainty. A report that ignores its words is detected, too.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _DIGITS = 60
 
 
 class Disobedience(Exception):  # noqa: N818 - said of a report, never raised at a user
-    """A report does not do with its words what is written down."""
+    """A report does not use its random words as specified."""
 
 
 def real_epsilon(threshold: int, others: int) -> Decimal:
-    """Return ln(p / q) in nats, where a lie takes `threshold` of 2^64 words.
+    """Return ln(p / q) in nats, if `threshold` of 2^64 words lead to a lie.
 
     >>> round(real_epsilon(0x44d9585152ea1936, 1), 15)
     Decimal('1.000000000000000')
@@ -37,7 +37,7 @@ def real_epsilon(threshold: int, others: int) -> Decimal:
 
 
 def least_threshold(epsilon: int, others: int) -> int:
-    """Return the least number of lying words that keeps epsilon, from decimals."""
+    """Return the least number of lying words that satisfies epsilon, computed in decimals."""
     with localcontext() as context:
         context.prec = _DIGITS
         power = (Decimal(epsilon) / MICRO).exp()
@@ -45,7 +45,7 @@ def least_threshold(epsilon: int, others: int) -> int:
 
 
 def check_unary(report: ReportMaker, epsilon: int, n_answers: int) -> None:
-    """Check how many words turn a bit on: the true one, another, and any of null."""
+    """Check how many words set a bit: the true one, another one, and any bit of a null report."""
     quiet = [_TOP] * n_answers
     for state in (1, n_answers - 1, NULL):
         for bit in {0, 1, n_answers // 2, n_answers - 1}:
@@ -61,7 +61,7 @@ def check_unary(report: ReportMaker, epsilon: int, n_answers: int) -> None:
 
 
 def check_symbol(report: ReportMaker, epsilon: int, n_answers: int) -> None:
-    """Check how many words lead to a lie, and that every lie has as many."""
+    """Check how many words lead to a lie, and that every lie has equally many."""
     size = len(_obey(report, 0, n_answers, epsilon, [_TOP, _TOP]))
     for state in (0, n_answers - 1, NULL):
         truth = n_answers if state == NULL else state
@@ -75,7 +75,7 @@ def check_symbol(report: ReportMaker, epsilon: int, n_answers: int) -> None:
 
 
 def check_hash(report: ReportMaker, epsilon: int, n_answers: int) -> None:
-    """Check seed and value of some seeds, and that null is a uniform value."""
+    """Check the seed and value for some seeds, and that a null report has a uniform value."""
     n_values = hash_range(epsilon)
     for state in (0, n_answers - 1):
         for seed in (0, 7, _WORD // 3):
@@ -99,7 +99,7 @@ def check_hash(report: ReportMaker, epsilon: int, n_answers: int) -> None:
 def _check_choice(
     sent: Callable[[Sequence[int]], int], truth: int, others: int, epsilon: int, first: list[int]
 ) -> None:
-    """Check how often a symbol is a lie, and that each other symbol has as many words."""
+    """Check how often a symbol is a lie, and that every other symbol has equally many words."""
     _compare(_count(lambda word: sent([*first, word, _TOP]) != truth), None, epsilon, others)
     lap = _WORD % others
     for word in {0, lap, lap + others - 1, _TOP, max(lap - 1, 0)}:
@@ -111,7 +111,7 @@ def _check_choice(
 
 
 def _compare(found: int, halves: int | None, epsilon: int, others: int) -> None:
-    """Compare a number of words with what it has to be: half of all, or the least that will do."""
+    """Check a number of words: half of all for a true bit, else the least that keeps epsilon."""
     expected = _WORD // 2 if halves else least_threshold(epsilon, others)
     if found != expected:
         real = f"{real_epsilon(found, others):.20f}" if 0 < found < _WORD else "no number"
@@ -121,7 +121,7 @@ def _compare(found: int, halves: int | None, epsilon: int, others: int) -> None:
 
 
 def _count(holds: Callable[[int], bool]) -> int:
-    """Return from which word on something no longer holds, and that it held before."""
+    """Count the words below which a monotone condition holds, by bisection."""
     if not holds(0):
         return 0
     if holds(_TOP):
@@ -136,7 +136,7 @@ def _count(holds: Callable[[int], bool]) -> int:
 def _obey(
     report: ReportMaker, state: int, n_answers: int, epsilon: int, words: Sequence[int]
 ) -> bytes:
-    """Return a report made of these words, eight bytes each, in this order."""
+    """Return the report made from these words, handed out in order, eight bytes each."""
     rest = list(words)
 
     def source(n: int) -> bytes:

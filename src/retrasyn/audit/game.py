@@ -1,4 +1,4 @@
-"""A malicious curator against one device: its attacks, and real reporters and ledgers."""
+"""A malicious curator against one device: attacks on real reporters and ledgers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from retrasyn.wire.canonical import seal
 
 Trouble = Literal["none", "restart", "wipe", "another campaign"]
 FIRST_AT = 2
-"""Real round of the first position of the window. The two before are known."""
+"""The real round at the window's first position; the two before it are known to the curator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """One way to put the round of a timestamp."""
+    """One version of a timestamp's round that the curator may send."""
 
     share: Fraction = Fraction(1)  # of the manifest's epsilon
     grace: int = 5
@@ -32,16 +32,16 @@ HONEST = Version()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """What the curator does in one real round."""
+    """The curator's move in one real round."""
 
     sends: tuple[Version, ...] = ()
-    shift: int = 0  # rounds by which the device's wall clock is ahead
-    trouble: Trouble = "none"  # what happens to the device before anything is sent
+    shift: int = 0  # rounds by which the device's wall clock runs ahead
+    trouble: Trouble = "none"  # what happens to the device before the rounds are sent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """A name, a sentence, and what is done in each real round, given the window."""
+    """A named attack, and its move in each real round, given the window."""
 
     name: str
     about: str
@@ -49,7 +49,7 @@ class Attack:
 
 
 def _every_round(*sends: Version) -> Callable[[int, int], Move]:
-    """Send the same in every round whose state depends on the window."""
+    """Send the same versions in every round whose state depends on the window."""
     return lambda real, window: Move(sends=sends * _depends(real, window))
 
 
@@ -67,7 +67,7 @@ def _clock(real: int, window: int) -> Move:
 
 
 def _after(trouble: Trouble) -> Callable[[int, int], Move]:
-    """Let something happen to the device once it has reported, and go on asking."""
+    """Cause trouble once the device has reported, and keep asking."""
 
     def move(real: int, window: int) -> Move:
         happens = trouble if real == FIRST_AT + 1 else "none"
@@ -77,7 +77,7 @@ def _after(trouble: Trouble) -> Callable[[int, int], Move]:
 
 
 def _depends(real: int, window: int) -> bool:
-    """Tell whether the state of a real round depends on the window: w + 1 of them do."""
+    """Tell whether the state of a real round depends on the window; w + 1 of them do."""
     return FIRST_AT <= real <= FIRST_AT + window
 
 
@@ -101,21 +101,21 @@ _SIDE = 3
 _PERIOD = 60
 _KNOWN, _ONE, _OTHER = (0.5, 0.5), (1.5, 0.5), (1.5, 1.5)  # neighbours of one another
 _DEVICE, _KEY = bytes(16), bytes(32)
-_SIGNATURE = bytes(64)  # the curator owns the key, so signatures stop it from nothing
+_SIGNATURE = bytes(64)  # the curator owns the key, so signatures do not constrain it
 
 
 @dataclass(slots=True)
 class Run:
-    """What one run learnt from a device."""
+    """What one run revealed about a device."""
 
-    score: float = 0.0  # logarithm of the likelihood of the first person over the second
+    score: float = 0.0  # log-likelihood ratio of the first person to the second
     reports: int = 0
     spent: int = 0  # micro-nats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """One real round as a device sees it."""
+    """One real round as seen by a device."""
 
     real: int
     t: int  # by its own wall clock
@@ -125,7 +125,7 @@ class Moment:
 
 
 class LyingCampaign:
-    """A manifest and the chain of its rounds, as the curator puts them."""
+    """A manifest and the chain of its rounds, as the malicious curator sends them."""
 
     def __init__(self, manifest: Manifest) -> None:
         text = encode_manifest(manifest)
@@ -135,7 +135,7 @@ class LyingCampaign:
         self._previous = round_hash(text)
 
     def put(self, t: int, sends: tuple[Version, ...]) -> Iterator[bytes]:
-        """Yield the versions of a round; the next goes on from the one a device would take."""
+        """Yield the versions of a round; the chain continues from the one a device would accept."""
         taken = HONEST if HONEST in sends else sends[0] if sends else None
         before = self._previous
         for version in sends:
@@ -160,13 +160,13 @@ class LyingCampaign:
 
 @dataclass(slots=True)
 class Game:
-    """One attack, and what is the same in all its runs."""
+    """One attack, and everything that is the same in all its runs."""
 
     manifest: Manifest
     attack: Attack
     moments: tuple[Moment, ...] = field(init=False)
-    states: tuple[list[int], list[int]] = field(init=False)  # of either person, by real round
-    prepared: MemoryStore = field(init=False)  # of a device whose first quarantine is over
+    states: tuple[list[int], list[int]] = field(init=False)  # of each person, by real round
+    prepared: MemoryStore = field(init=False)  # of a device whose initial quarantine is over
 
     def __post_init__(self) -> None:
         self.moments = tuple(self._moments())
@@ -175,7 +175,7 @@ class Game:
         _reporter(self.prepared).pin(LyingCampaign(self.manifest).envelope, Instant(wall=0, boot=0))
 
     def run(self, person: int) -> Run:
-        """Play against a fresh device of one of the two persons."""
+        """Attack a fresh device that belongs to one of the two persons."""
         campaign, run = LyingCampaign(self.manifest), Run()
         store = MemoryStore(self.prepared.memory)
         reporter, tracker = _reporter(store), Tracker(self.manifest)
@@ -194,13 +194,13 @@ class Game:
             for envelope in campaign.put(moment.t, moment.sends):
                 answer = reporter.answer(envelope, moment.now, tracker)
                 if isinstance(answer, Answer):
-                    frames.add(answer.frame)  # the same bytes again say nothing new
+                    frames.add(answer.frame)  # the same bytes again reveal nothing new
             for frame in frames:
                 self._score(frame, moment.real, run)
         return run
 
     def _score(self, frame: bytes, real: int, run: Run) -> None:
-        """Add what one report says for the first person and against the second."""
+        """Add the log-likelihood ratio of one report."""
         report = decode_report(frame, _KEY, oracle=self.manifest.oracle)
         bits = int.from_bytes(report.bits, "little")
         first, second = (bits >> states[real] & 1 for states in self.states)
@@ -210,9 +210,9 @@ class Game:
         run.spent += report.epsilon
 
     def _moments(self) -> Iterator[Moment]:
-        """Yield the rounds of a run; real time goes on whatever a wall clock says."""
+        """Yield the rounds of a run; real time advances whatever the wall clock says."""
         window = self.manifest.window
-        start = window + 2  # the quarantine of a first start is over
+        start = window + 2  # the initial quarantine is over
         booted = 0
         for real in range(FIRST_AT + window + 2):
             move = self.attack.move(real, window)
@@ -227,7 +227,7 @@ class Game:
             )
 
     def _states_of(self, person: int) -> list[int]:
-        """Return the state of a person's device in each real round: the curator knows both."""
+        """Return a person's state in each real round; the curator knows both candidates."""
         tracker, states = Tracker(self.manifest), []
         for moment in self.moments:
             if moment.trouble != "none":

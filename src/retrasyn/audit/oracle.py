@@ -1,7 +1,7 @@
-"""The audit of an oracle: measures what its reports give away about their senders.
+"""The audit of an oracle: measures how much its reports reveal about their senders.
 
-Nothing is assumed about how reports are made. Many are made about two states, and about twenty
-more and null, and looked at. Only the exact law looks inside, by choosing the words.
+Nothing is assumed about how reports are made. Many are generated for two states, and for twenty
+more and null, and examined. Only the exact law looks inside, by choosing the random words.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from retrasyn.oracles.single import NULL
 from retrasyn.randomness.words import Words, system_bytes
 
 ALPHA = 1e-6
-"""Chance that the lower bound exceeds the epsilon of a faultless oracle, at most."""
+"""Upper bound on the probability that a correct oracle's lower bound exceeds its epsilon."""
 N_ANSWERS = 28
-"""Answers an audited report has to choose from, unless told otherwise: four bytes with padding."""
+"""Default number of answers of an audited report: four bytes, with padding."""
 N_INPUTS = 20
-"""Inputs whose marginals are looked at, beside null."""
+"""Number of inputs whose marginals are checked, besides null."""
 N_MARGINAL = 20_000
-"""Reports of each, at most."""
+"""Maximum number of reports for each of them."""
 FIRST, SECOND = 1, 2
-"""The two states the bound tells apart."""
+"""The two states that the lower bound distinguishes."""
 _FEWEST = 1_000
-_FORKED = 64  # reports of parent and child that are compared
+_FORKED = 64  # reports of parent and child compared
 Progress = Callable[[int, int], None]
 
 
@@ -55,10 +55,10 @@ def audit_oracle(
     words: Words = system_bytes,
     progress: Progress | None = None,
 ) -> Verdict:
-    """Audit the shipped path of an oracle, or the compiled one of simulated devices.
+    """Audit the code that devices run, or the compiled code of simulated devices.
 
-    `report` and `words` are for tests: another function in the place of the shipped one, and
-    words that can be repeated.
+    `report` and `words` are for tests: a function to audit instead of the shipped one, and
+    reproducible words.
 
     >>> verdict = audit_oracle("grr", epsilon=2_000_000, reports=2_000)
     >>> verdict.epsilon_lower_bound <= 2.0, verdict.exact_fault is None
@@ -137,10 +137,10 @@ def _repeats_after_fork(report: ReportMaker, n_answers: int) -> bool:
             report(FIRST, n_answers, epsilon=MICRO, words=system_bytes) for _ in range(_FORKED)
         )
 
-    several()  # whatever could be kept for later is by now
+    several()  # fills whatever buffer there may be before the fork
     reading, writing = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons', for other threads
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of other threads
         child = os.fork()
     if child == 0:  # pragma: no cover - another process
         try:

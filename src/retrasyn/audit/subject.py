@@ -1,4 +1,4 @@
-"""What is audited: one oracle, on the path of devices or of simulated devices."""
+"""The subject of an audit: one oracle, on the code of devices or of simulated devices."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from retrasyn.oracles.registry import ReportMaker, find_oracle
 from retrasyn.randomness.words import Words, system_bytes
 
 Tick = Callable[[int], None]
-"""Told how many more reports were made."""
+"""Called with the number of reports just made."""
 _CHUNK = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DevicePath:
-    """The path of devices: one call of the shipped function for every report."""
+    """The code that devices run: one call of the shipped function per report."""
 
     report: ReportMaker
     words: Words = system_bytes
@@ -42,7 +42,7 @@ class DevicePath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """The compiled path of simulated devices, with addressed words under fresh keys."""
+    """The compiled code of simulated devices, with addressed words under fresh keys."""
 
     words: Words = system_bytes
 
@@ -62,7 +62,7 @@ class Simulated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """An oracle at one budget, and the path that makes its reports."""
+    """An oracle at one budget, and the code that makes its reports."""
 
     name: str
     epsilon: int
@@ -71,7 +71,7 @@ class Subject:
 
     @property
     def oracle(self) -> Oracle:
-        """The oracle as the curator knows it."""
+        """The oracle, as the curator uses it."""
         return find_oracle(self.name).at(self.epsilon, self.n_answers)
 
     def sample(self, state: int, n: int, tick: Tick) -> npt.NDArray[np.uint8]:
@@ -79,14 +79,14 @@ class Subject:
         return self.path.sample(state, n, oracle=self.oracle, n_answers=self.n_answers, tick=tick)
 
     def events(self, packed: npt.NDArray[np.uint8]) -> Events:
-        """Tell what happened in each report: [n, n_events], support of the answers first."""
+        """Return the events that happened in each report, support first: [n, n_events]."""
         return law_of(self.name).events(packed, self.oracle, self.n_answers)
 
     @property
     def n_independent(self) -> int:
-        """How many of the events, from the first on, are independent of one another."""
+        """How many of the leading events are independent of one another."""
         return law_of(self.name).n_independent(self.n_answers)
 
     def chances(self, state: int) -> Chances:
-        """Return the chance of every event in a report of a state: [n_events]."""
+        """Return the probability of every event in a report of a state: [n_events]."""
         return law_of(self.name).chances(state, self.oracle, self.n_answers)

@@ -1,8 +1,8 @@
-"""The audit of whole devices: what a malicious curator learns about one window of positions.
+"""The audit of whole devices: how much a malicious curator learns about one window of positions.
 
 Two persons differ in `window` consecutive positions and in nothing else. Real reporters with real
-ledgers answer whatever the curator sends, and it guesses, from all they sent, which of the two it
-was. The guess is the best there is: by the likelihood of all reports.
+ledgers answer whatever the curator sends, and it guesses from all reports which person it faces.
+The guess is optimal: a likelihood-ratio test on all reports.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from retrasyn.errors import SettingError
 from retrasyn.messages import MICRO
 
 ALPHA = 1e-6
-"""Chance that the bound exceeds what a faultless device gives away, over all attacks, at most."""
+"""Upper bound on the probability that any attack's bound exceeds a correct device's epsilon."""
 FEWEST = 100
-_LEARNING = 5  # one in so many runs serves to choose the event, and not to judge by it
+_LEARNING = 5  # one in this many runs is used to choose the event, not to judge by it
 Progress = Callable[[int, int], None]
 
 
@@ -33,11 +33,11 @@ class AttackResult:
     attack: str
     about: str
     epsilon_lower_bound: float
-    reports: int  # sent about the window, at most
-    spent: float  # epsilon the device spent on the window, at most
+    reports: int  # about the window, maximum over runs
+    spent: float  # epsilon the device spent on the window, maximum over runs
 
     def exceeds(self, epsilon: float) -> bool:
-        """Tell whether the attack got, or made a device spend, more than epsilon."""
+        """Tell whether the attack learnt more than epsilon, or made a device spend more."""
         return max(self.epsilon_lower_bound, self.spent) > epsilon
 
 
@@ -54,12 +54,12 @@ class WindowVerdict:
 
     @property
     def worst(self) -> AttackResult:
-        """The attack that learnt most."""
+        """The attack that learnt the most."""
         return max(self.findings, key=lambda finding: finding.epsilon_lower_bound)
 
     @property
     def violated(self) -> bool:
-        """Whether the window is protected by less than epsilon."""
+        """Whether any attack exceeds epsilon."""
         return any(finding.exceeds(self.epsilon) for finding in self.findings)
 
     def to_dict(self) -> dict[str, object]:
@@ -92,7 +92,7 @@ def audit_window(
     attacks: tuple[Attack, ...] = ATTACKS,
     progress: Progress | None = None,
 ) -> WindowVerdict:
-    """Play every attack against fresh devices, `runs` times for each of two persons.
+    """Run every attack against fresh devices, `runs` times for each of the two persons.
 
     >>> verdict = audit_window(runs=500, attacks=ATTACKS[:1])
     >>> verdict.violated, verdict.worst.reports
@@ -120,7 +120,7 @@ def audit_window(
 
 @dataclass(slots=True)
 class _Counter:
-    """Tells how many devices were attacked so far."""
+    """Reports how many devices have been attacked so far."""
 
     progress: Progress | None
     total: int
@@ -133,7 +133,7 @@ class _Counter:
 
 
 def _play(game: Game, runs: int, counter: _Counter) -> tuple[list[Run], list[Run]]:
-    """Return all runs of the first person, and all of the second."""
+    """Return all runs against the first person, and all against the second."""
     played: tuple[list[Run], list[Run]] = [], []
     for person in (0, 1):
         for _ in range(runs):
@@ -143,9 +143,9 @@ def _play(game: Game, runs: int, counter: _Counter) -> tuple[list[Run], list[Run
 
 
 def _judge(attack: Attack, played: tuple[list[Run], list[Run]], *, alpha: float) -> AttackResult:
-    """Bound epsilon by the event that the score is c or more.
+    """Bound epsilon by the event that the score is at least c.
 
-    c is chosen on runs of its own, as what would bound best if the rest were like them.
+    c is chosen on separate runs, as the threshold with the best bound if the rest were like them.
     """
     ours, theirs = (np.array([run.score for run in runs]).round(6) for runs in played)
     n = ours.size // _LEARNING

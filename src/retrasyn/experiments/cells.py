@@ -1,4 +1,4 @@
-"""The name of one run (a cell), and the files that store results."""
+"""The key of one run (a cell), and the files that store results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from retrasyn.metrics.suite import METRICS
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Cell:
-    """One run, evaluated over one span: the key of a row of utility figures."""
+    """One run evaluated with one span: the key of a row of utility scores."""
 
     data: str
     method: str
@@ -31,13 +31,13 @@ class Cell:
 
     @property
     def run(self) -> Cell:
-        """The same run whatever it is evaluated over."""
+        """The same run, whatever span it is evaluated with."""
         return dataclasses.replace(self, span=20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Timing:
-    """One run with a stopwatch: the key of a row of seconds."""
+    """One timed run: the key of a row of seconds."""
 
     data: str
     method: str
@@ -54,13 +54,13 @@ UTILITY = (
     "n_active",  # mean per timestamp
     "n_timestamps",
     "n_states",
-    "n_reports",  # in all
+    "n_reports",  # in total
     "bits",  # sent by all devices, mean per timestamp
-    "never_asked",  # share of the persons
+    "never_asked",  # share of persons who were never asked
     "worst_window",  # epsilon, per person and position
-    "seconds",  # the whole run took, evaluation included
+    "seconds",  # of the whole run, evaluation included
 )
-"""What is kept of a run. Those that do not depend on the span are kept with span 20 only."""
+"""What is stored of a run. Columns that do not depend on the span are stored with span 20 only."""
 SECONDS = (
     "seconds_user",
     "seconds_model",
@@ -71,33 +71,33 @@ SECONDS = (
     "n_reports",
     "n_timestamps",
 )
-"""What is kept of a run with a stopwatch: means per timestamp, except the number of them."""
+"""What is stored of a timed run: means per timestamp, except the number of timestamps."""
 
 
 @dataclass(slots=True)
 class ResultTable(Generic[Key]):
-    """Rows of figures by key. A missing figure is absent, never NaN."""
+    """Rows of figures by key. A missing figure is left out, never NaN."""
 
     rows: dict[Key, Mapping[str, float]] = field(default_factory=dict)
 
     key_type: ClassVar[type[Any]]
 
     def values(self, measure: str, **key: Any) -> list[float]:
-        """Return a measure of every seed, in the order of the seeds."""
+        """Return a measure for every seed, in the order of the seeds."""
         wanted = self.key_type(**{**key, "seed": 0})
         rows = sorted((k.seed, row) for k, row in self.rows.items() if _alike(k, wanted))
         return [row[measure] for _, row in rows if measure in row]
 
 
 class Results(ResultTable[Cell]):
-    """Utility figures."""
+    """Utility scores by cell."""
 
     __slots__ = ()
     key_type = Cell
 
 
 class Timings(ResultTable[Timing]):
-    """Seconds per timestamp."""
+    """Seconds per timestamp by timed run."""
 
     __slots__ = ()
     key_type = Timing
@@ -105,9 +105,9 @@ class Timings(ResultTable[Timing]):
 
 @dataclass(frozen=True, slots=True)
 class ResultFile(Generic[Key]):
-    """A CSV file that grows by one row per finished run and survives being killed.
+    """A CSV file that grows by one row per finished run and survives a crash.
 
-    Rows are appended and flushed to the disk one at a time. A last line that was cut off is
+    Rows are appended and flushed to disk one at a time. A truncated last line is
     dropped when the file is opened again.
     """
 
@@ -116,7 +116,7 @@ class ResultFile(Generic[Key]):
     measures: tuple[str, ...]
 
     def load(self) -> dict[Key, Mapping[str, float]]:
-        """Return all whole rows; nothing if there is no file yet."""
+        """Return all complete rows; empty if there is no file yet."""
         if not self.path.exists():
             return {}
         text = self.path.read_text("utf-8")
@@ -135,7 +135,7 @@ class ResultFile(Generic[Key]):
         return rows
 
     def append(self, key: Key, figures: Mapping[str, float]) -> None:
-        """Add one row and see it safely on the disk."""
+        """Append one row and flush it to disk."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         fresh = not self.path.exists() or self.path.stat().st_size == 0
         with self.path.open("a", encoding="utf-8", newline="") as file:
@@ -147,7 +147,7 @@ class ResultFile(Generic[Key]):
             os.fsync(file.fileno())
 
     def sort(self) -> None:
-        """Write the rows again in the order of their keys: equal results are equal files."""
+        """Rewrite the rows in the order of their keys, so that equal results are equal files."""
         rows = self.load()
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
@@ -165,7 +165,7 @@ class ResultFile(Generic[Key]):
         return self.key_type(**values)
 
     def _fields(self, key: Key, figures: Mapping[str, float]) -> list[str]:
-        """Write a row exactly: a number read again is the same number."""
+        """Format a row so that its numbers can be read back exactly."""
         texts: list[str] = [
             repr(float(figures[name])) if name in figures else "" for name in self.measures
         ]
@@ -189,7 +189,7 @@ _READ: dict[str, Callable[[str], Any]] = {"str": str, "int": int, "float": float
 
 
 def _replace(path: Path, text: str) -> None:
-    """Put a whole file in place at once."""
+    """Write a file atomically."""
     beside = path.with_name(path.name + ".new")
     beside.write_text(text, "utf-8")
     beside.replace(path)

@@ -1,4 +1,4 @@
-"""Measures one run: its utility, the bits sent, or the time taken."""
+"""Measures one run: its utility, the bits sent, or the time it takes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from retrasyn.simulation.run import Simulation
 
 OF_SPAN = ("query_error", "hotspot_ndcg", "pattern_f1")
-"""Figures that depend on the span."""
+"""Metrics that depend on the span."""
 SPAN = 20
-_WARM_UP = 30  # timestamps that compile everything before the stopwatch starts
-_LONGEST = 10.0  # seconds after which a stopwatch has seen enough timestamps
+_WARM_UP = 30  # timestamps run before timing starts, so that everything is compiled
+_LONGEST = 10.0  # seconds after which enough timestamps have been timed
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -43,7 +43,7 @@ R = TypeVar("R")
 
 @dataclass(slots=True)
 class Metered:
-    """A report source that counts the bits sent through it."""
+    """A report source that counts the bits sent by devices."""
 
     source: ReportSource
     bits: int = 0
@@ -58,14 +58,14 @@ class Metered:
         *,
         lane: str,
     ) -> Aggregate:
-        """Let the reports through."""
+        """Collect from the wrapped source and count the bits."""
         self.bits += states.size * grant.n_answers
         self.n_reports += states.size
         return self.source.collect(grant, states, addresses, lane=lane)
 
 
 def measure(real: Trajectories, cells: Sequence[Cell]) -> list[dict[str, float]]:
-    """Synthesise once and evaluate over the span of every cell; they differ in nothing else."""
+    """Synthesise once and evaluate with the span of each cell; the cells differ in nothing else."""
     wanted = cells[0].run
     part = share_of_users(real, wanted.share)
     settings = RunSettings.of(
@@ -105,18 +105,18 @@ def _utility(pair: Pair, cell: Cell, run: SimulatedRun, meter: Metered) -> dict[
 
 
 def _known(scores: Scores) -> dict[str, float]:
-    """Return the figures that were computed and could be."""
+    """Return the scores that are numbers, not NaN."""
     return {name: value for name, value in scores.to_dict().items() if value is not None}
 
 
 @dataclass(slots=True)
 class Stopwatch:
-    """Seconds by component."""
+    """Seconds spent in each component."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 
     def timed(self, component: str, call: Callable[P, R]) -> Callable[P, R]:
-        """Return a function that does the same and adds its time to a component."""
+        """Wrap a function so that its running time is added to a component."""
 
         def timed_call(*args: P.args, **kwargs: P.kwargs) -> R:
             begin = time.perf_counter()
@@ -145,7 +145,7 @@ class Stopwatch:
 
 @dataclass(slots=True)
 class TimedDialogue:
-    """A mechanism's dialogue with a stopwatch: what it decides and how it updates."""
+    """A mechanism's dialogue, with its decisions and updates timed."""
 
     dialogue: Dialogue
     stopwatch: Stopwatch
@@ -154,13 +154,13 @@ class TimedDialogue:
         return self.stopwatch.timed("update", self.dialogue.__next__)()
 
     def send(self, estimate: Estimate | None) -> Ask:
-        """Go on with an estimate."""
+        """Resume the dialogue with an estimate, and time it."""
         return self.stopwatch.timed("update", self.dialogue.send)(estimate)
 
 
 @dataclass(slots=True)
 class TimedSource:
-    """A report source with a stopwatch."""
+    """A report source that is timed."""
 
     source: ReportSource
     stopwatch: Stopwatch
@@ -174,16 +174,16 @@ class TimedSource:
         *,
         lane: str,
     ) -> Aggregate:
-        """Time the devices and the sum of their reports."""
+        """Collect from the wrapped source, timing the devices and the sum of their reports."""
         return self.stopwatch.timed("door", self.source.collect)(
             grant, states, addresses, lane=lane
         )
 
 
 def clock(real: Trajectories, timing: Timing) -> dict[str, float]:
-    """Run with a stopwatch, every report perturbed bit by bit; return means per timestamp.
+    """Time a run in which every report is perturbed bit by bit; return means per timestamp.
 
-    User-side computation is all devices together: from positions to states to perturbed bits, and
+    User-side computation covers all devices together: positions to states to perturbed bits, and
     their sum. Construction of the model is debiasing and Eq. 6; the update is the mechanism's own
     work, its allocation included; the total is everything, the independent recount included.
     """

@@ -25,13 +25,13 @@ from retrasyn.simulation.checkpoint import fingerprint
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Everything is beside everything else, in files that people can read."""
+    """The folder of a reproduction: results, tables and plots in readable files."""
 
     path: Path
 
     @classmethod
     def open(cls, path: Path) -> Folder:
-        """Make the folder, or say why it cannot be."""
+        """Create the folder, or raise if that is impossible."""
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -44,16 +44,16 @@ class Folder:
 
     @property
     def cells(self) -> ResultFile[Cell]:
-        """Utility figures of all finished runs."""
+        """Utility scores of all finished runs."""
         return ResultFile(self.path / "cells.csv", Cell, UTILITY)
 
     @property
     def timings(self) -> ResultFile[Timing]:
-        """Seconds of all finished runs with a stopwatch."""
+        """Seconds of all finished timed runs."""
         return ResultFile(self.path / "timings.csv", Timing, SECONDS)
 
     def claim(self, data: DataSet, digest: str) -> None:
-        """Note which data the results are of; refuse to mix them with those of other data."""
+        """Record which data the results belong to; refuse to mix them with results of others."""
         known = self._known()
         before = known.get(data.name)
         if before is not None and before["digest"] != digest:
@@ -66,7 +66,7 @@ class Folder:
 
     @property
     def data(self) -> dict[str, DataSet]:
-        """The data sets that the results are of, by name, in the paper's order."""
+        """The data sets the results belong to, by name, in the paper's order."""
         known = self._known()
         return {
             name: DataSet(**{key: value for key, value in known[name].items() if key != "digest"})
@@ -85,17 +85,17 @@ class Folder:
         return known
 
     def note_machine(self) -> None:
-        """Write down which machine the stopwatch ran on."""
+        """Record which machine the timings were taken on."""
         self.write("machine.txt", machine() + "\n")
 
     @property
     def machine(self) -> str:
-        """The machine the stopwatch ran on; nothing if it never did."""
+        """The machine the timings were taken on; empty if there are none."""
         path = self.path / "machine.txt"
         return path.read_text("utf-8").strip() if path.exists() else ""
 
     def write(self, name: str, text: str) -> Path:
-        """Put a text file in place at once."""
+        """Write a text file atomically."""
         path = self.path / name
         with replacing(path) as temporary:
             temporary.write_text(text, "utf-8")
@@ -103,7 +103,7 @@ class Folder:
 
 
 def machine() -> str:
-    """Name this machine in a few words."""
+    """Describe this machine in a few words."""
     name = platform.processor() or platform.machine()
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8") as file:
@@ -117,7 +117,7 @@ def machine() -> str:
 
 
 def _model(lines: Iterable[str]) -> str:
-    """Return the model name in a list of processors.
+    """Return the CPU's model name from the lines of /proc/cpuinfo.
 
     >>> _model(["processor : 0", "model name : Fast One"])
     'Fast One'
@@ -131,7 +131,7 @@ def _model(lines: Iterable[str]) -> str:
 
 @dataclass(slots=True)
 class Reproduction:
-    """Some studies on some data, in one folder."""
+    """A selection of studies and data sets, reproduced in one folder."""
 
     studies: Sequence[Study]
     sources: list[DataSource]
@@ -140,7 +140,7 @@ class Reproduction:
     datasets: list[DataSet] = field(default_factory=list)
 
     def prepare(self, told: Callable[[str], None], progress: Progress | None = None) -> None:
-        """Make what must be made, read everything once, and see that it is what it was."""
+        """Generate missing data, read every data set once, and check that it has not changed."""
         figures.load_matplotlib()
         for source in self.sources:
             if source.generated and not source.file.exists():
@@ -157,13 +157,13 @@ class Reproduction:
         return cells_of(study, self._names(study), self.scope)
 
     def timings(self, study: Study) -> list[Timing]:
-        """Return the runs of a study that need a stopwatch."""
+        """Return the timed runs of a study."""
         return timings_of(study, self._names(study), self.scope)
 
     def run(
         self, *, jobs: int, told: Told, stopping: Callable[[], None], pool: Pool | None = None
     ) -> None:
-        """Run what is missing; what needs a stopwatch runs here, whatever the pool."""
+        """Run what is missing; timed runs always run in this process, whatever the pool."""
         cells = [cell for study in self.studies for cell in self.cells(study)]
         tasks = tasks_for(cells, self.folder.cells.load(), self.sources)
         run_cells(tasks, self.folder.cells, jobs=jobs, told=told, stopping=stopping, pool=pool)
@@ -181,7 +181,7 @@ class Reproduction:
                 store.sort()
         written: list[Path] = []
         for study in self.studies:
-            if not self._names(study):  # not about any data set at hand
+            if not self._names(study):  # none of its data sets is selected
                 continue
             written.append(self.folder.write(f"{study.name}.md", self.text(study)))
             if study.has_figure:
@@ -190,7 +190,7 @@ class Reproduction:
         return written
 
     def text(self, study: Study) -> str:
-        """Return the page of a study, from what the folder holds."""
+        """Return the Markdown page of a study, from the results in the folder."""
         found = self._found(study)
         parts = [f"# {study.title}", tables.TABLES[study.name](*found).strip()]
         if found[1].rows:
@@ -208,6 +208,6 @@ class Reproduction:
         )
 
     def _names(self, study: Study) -> list[str]:
-        """Return the data sets a study runs on: those it is about, or what stands in for them."""
+        """Return the data sets a study runs on: the ones it names, or their stand-in."""
         names = [one.name for one in self.datasets]
         return [name for name in names if name in study.data or name not in ALL_DATA]

@@ -1,4 +1,4 @@
-"""Runs missing cells in several processes and stores each result at once."""
+"""Runs missing cells in several processes and stores each result immediately."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from retrasyn.experiments.measuring import clock, measure
 from retrasyn.experiments.sources import DataSource
 
 Told = Callable[[str, int, int], None]
-"""Called with what was finished last, how many runs are done and how many there are."""
+"""Called with the last finished run, the number of finished runs and their total."""
 Rows = list[dict[str, float]]
 Keep = Callable[["Task", Rows], None]
 Running = dict[Future[Rows], "Task"]
 
 
 class Pool(Protocol):
-    """Runs tasks side by side: processes of this machine, or those of a cluster."""
+    """Runs tasks in parallel: in processes of this machine, or on a cluster."""
 
     def submit(self, function: Callable[[Task], Rows], task: Task, /) -> Future[Rows]:
-        """Run a task."""
+        """Schedule a task; return the future of its rows."""
         ...  # pragma: no cover - a protocol has no body
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Cells that differ in nothing but their span: one run."""
+    """Cells that differ only in their span, so that one run serves them all."""
 
     source: DataSource
     cells: tuple[Cell, ...]
 
     @property
     def label(self) -> str:
-        """A few words for the progress display."""
+        """A short label for the progress display."""
         cell = self.cells[0]
         reading = " as the authors run it" if cell.faithful else ""
         return (
@@ -52,7 +52,7 @@ class Task:
 
 
 def tasks_for(cells: Iterable[Cell], done: Iterable[Cell], sources: list[DataSource]) -> list[Task]:
-    """Group what is missing into runs: data set by data set, otherwise in the order given."""
+    """Group missing cells into runs: data set by data set, otherwise in the given order."""
     missing = dict.fromkeys(cells)
     for cell in done:
         missing.pop(cell, None)
@@ -76,9 +76,9 @@ def run_cells(
     stopping: Callable[[], None] = lambda: None,
     pool: Pool | None = None,
 ) -> None:
-    """Run all tasks, in a pool of processes or in the one given, and keep each as it finishes.
+    """Run all tasks, in the given pool or in a pool of processes, storing each as it finishes.
 
-    With several processes the first Ctrl-C calls `stopping` and lets the runs in hand finish.
+    With several processes the first Ctrl-C calls `stopping` and lets running tasks finish.
     """
     done = 0
 
@@ -103,12 +103,12 @@ def run_cells(
 def _run_in_pool(
     tasks: list[Task], pool: Pool, jobs: int, keep: Keep, stopping: Callable[[], None]
 ) -> None:
-    """Keep `jobs` processes busy until all is done."""
+    """Keep `jobs` processes busy until all tasks are done."""
     running: Running = {}
     try:
         for task in tasks:
             running[pool.submit(work, task)] = task
-            if len(running) > jobs:  # one waits, so that no process ever does
+            if len(running) > jobs:  # one task is always queued, so that no process is ever idle
                 _keep_finished(running, keep)
         while running:
             _keep_finished(running, keep)
@@ -119,7 +119,7 @@ def _run_in_pool(
 
 
 def _finish_runs_in_hand(running: Running, keep: Keep) -> None:
-    """Keep what is being run and drop what only waits; a second Ctrl-C does not wait."""
+    """Cancel queued tasks and store running ones as they finish; a second Ctrl-C does not wait."""
     try:
         hands = {future: task for future, task in running.items() if not future.cancel()}
         while hands:
@@ -131,17 +131,17 @@ def _finish_runs_in_hand(running: Running, keep: Keep) -> None:
 
 
 def _keep_finished(running: Running, keep: Keep) -> None:
-    """Wait for a run to finish and keep it."""
+    """Wait until a run finishes, and store it."""
     finished, _ = wait(running, return_when=FIRST_COMPLETED)
     for future in finished:
         keep(running.pop(future), future.result())
 
 
-_loaded: dict[DataSource, Trajectories] = {}  # the data set this process works on
+_loaded: dict[DataSource, Trajectories] = {}  # the data set this process read last
 
 
 def work(task: Task) -> Rows:
-    """Run one task."""
+    """Run one task; return its rows."""
     began = time.perf_counter()
     rows = measure(load(task.source), task.cells)
     rows[0]["seconds"] = time.perf_counter() - began
@@ -149,7 +149,7 @@ def work(task: Task) -> Rows:
 
 
 def load(source: DataSource) -> Trajectories:
-    """Read a data set, unless it is the one read last."""
+    """Read a data set, unless it was the last one read."""
     if source not in _loaded:
         _loaded.clear()
         _loaded[source] = source.read()
@@ -159,7 +159,7 @@ def load(source: DataSource) -> Trajectories:
 def run_timings(
     timings: list[Timing], store: ResultFile[Timing], sources: list[DataSource], *, told: Told
 ) -> None:
-    """Run with a stopwatch, one after the other and alone on the machine."""
+    """Run the timed runs one after the other, alone on the machine."""
     by_name = {source.name: source for source in sources}
     for done, timing in enumerate(timings, start=1):
         store.append(timing, clock(load(by_name[timing.data]), timing))
@@ -173,7 +173,7 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
 
 
 def _begin() -> None:
-    """Leave Ctrl-C to the parent, and end when the parent does, however it ends."""
+    """Ignore Ctrl-C, which the parent handles, and exit when the parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -187,7 +187,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _threads_shared(jobs: int) -> Iterator[None]:
-    """Give every process its share of the cores; results do not depend on it."""
+    """Divide the cores among the processes; results do not depend on it."""
     name = "NUMBA_NUM_THREADS"
     before = os.environ.get(name)
     os.environ[name] = str(max((os.cpu_count() or 1) // jobs, 1))

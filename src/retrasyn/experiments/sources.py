@@ -1,4 +1,4 @@
-"""The data sets of the paper: read from files, or generated."""
+"""The paper's data sets: read from files, or generated."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from retrasyn.simulation.city import demo_city
 from retrasyn.simulation.population import stable_words
 
 TITLES = {"tdrive": "T-Drive", "oldenburg": "Oldenburg", "sanjoaquin": "San Joaquin"}
-"""The data sets of Table I."""
+"""The data sets of Table I, and their titles."""
 CITY = "city"
-"""The name of the small built-in city that stands in for all of them in a quick run."""
+"""The name of the small built-in city that replaces all data sets in a quick run."""
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrafficSize:
-    """How the paper generated a data set with Brinkhoff's generator."""
+    """The settings with which the paper ran Brinkhoff's generator."""
 
     n_objects: int
     n_new: int
@@ -50,13 +50,13 @@ class DataSource:
     """Where a data set comes from, before it is read."""
 
     name: str
-    file: Path  # given, or where it is kept once it was made
+    file: Path  # as given, or where generated data is stored
     network: Path | None = None
     generated: bool = False
 
     @property
     def title(self) -> str:
-        """What a table calls it; made data is never passed off as the real one."""
+        """The title in tables; generated data is never labelled as the real data set."""
         if self.name == CITY:
             return "Built-in city"
         title = TITLES[self.name]
@@ -67,14 +67,14 @@ class DataSource:
         return f"{title} (built-in city)"
 
     def make(self, progress: Progress | None = None) -> None:
-        """Generate the data set, unless it is there."""
+        """Generate the data set, unless the file exists."""
         if not self.generated or self.file.exists():
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)
         write(self._generate(progress), self.file)
 
     def read(self) -> Trajectories:
-        """Return the trajectories."""
+        """Read the trajectories."""
         return read(self.file)
 
     def _generate(self, progress: Progress | None) -> Trajectories:
@@ -100,7 +100,7 @@ class DataSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSet:
-    """What a table says about a data set."""
+    """The statistics of a data set that tables show."""
 
     name: str
     title: str
@@ -109,7 +109,7 @@ class DataSet:
 
     @classmethod
     def of(cls, source: DataSource, real: Trajectories) -> DataSet:
-        """Count a data set that was read."""
+        """Compute the statistics of a data set."""
         return cls(
             name=source.name,
             title=source.title,
@@ -131,7 +131,7 @@ def find_sources(
     folder: Path,
     quick: bool,
 ) -> list[DataSource]:
-    """Find a source for every data set: a file, a network to generate on, or the built-in city."""
+    """Find the source of every data set: a file, a network to generate on, or the built-in city."""
     for name in (*files, *networks):
         if name not in TITLES:
             raise SettingError(f"unknown data set {name!r}; choose from {', '.join(TITLES)}")
@@ -159,7 +159,7 @@ def find_sources(
 
 
 def _mark(network: Path) -> str:
-    """Return a short word that changes with the contents of a network file."""
+    """Return a short digest of a network file's contents."""
     try:
         return hashlib.sha256(network.read_bytes()).hexdigest()[:12]
     except OSError as error:
@@ -167,7 +167,7 @@ def _mark(network: Path) -> str:
 
 
 def share_of_users(real: Trajectories, share: float) -> Trajectories:
-    """Return the streams of a share of the users, always the same ones, in nested samples.
+    """Return the streams of a fixed share of the users; smaller shares are subsets of larger ones.
 
     >>> city = demo_city(n_users=100, n_timestamps=30)
     >>> share_of_users(city, 1.0) is city, share_of_users(city, 0.2).n_streams < city.n_streams

@@ -1,4 +1,4 @@
-"""The studies: each table and figure of the paper, with the runs it needs."""
+"""The studies: each table and figure of the paper, and the runs it needs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TWO_DATA = ("tdrive", "oldenburg")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What of the paper's settings is run."""
+    """Which of the paper's settings are run."""
 
     seeds: int = 3
     epsilons: tuple[float, ...] = EPSILONS
@@ -159,11 +159,11 @@ STUDIES = {
         Study(name="scale", title="Number of users", data=TWO_DATA, timings=_scale),
     )
 }
-"""In the order of the paper."""
+"""All studies by name, in the paper's order."""
 
 
 def find_studies(what: str) -> list[Study]:
-    """Return one study, or all of them.
+    """Return the named study, or all of them.
 
     >>> [study.title for study in find_studies("span")]
     ['Evaluation time range phi']
@@ -176,11 +176,11 @@ def find_studies(what: str) -> list[Study]:
 
 
 def cells_of(study: Study, data: Iterable[str], scope: Scope) -> list[Cell]:
-    """Return the utility runs of a study, those of one seed after those of another."""
+    """Return the utility runs of a study, ordered by seed."""
     plain = [cell for name in data for cell in study.cells(name, scope)]
     return [dataclasses.replace(cell, seed=seed) for seed in range(scope.seeds) for cell in plain]
 
 
 def timings_of(study: Study, data: Iterable[str], scope: Scope) -> list[Timing]:
-    """Return the runs of a study that need a stopwatch; one seed each."""
+    """Return the timed runs of a study, one seed each."""
     return [timing for name in data for timing in study.timings(name, scope)]

@@ -22,7 +22,7 @@ def density_error(real: Trajectories, synthetic: Trajectories, grid: Grid) -> fl
 
 
 def density_errors(pair: Pair, *, since: int = 0) -> npt.NDArray[np.float64]:
-    """Return the divergence at every timestamp from one on, NaN where nobody is."""
+    """Return the divergence at every timestamp >= `since`; NaN where neither side has points."""
     n_cells = pair.grid.n_cells
 
     def count(first: int, last: int) -> tuple[Counts, Counts]:
@@ -35,7 +35,7 @@ def density_errors(pair: Pair, *, since: int = 0) -> npt.NDArray[np.float64]:
 
 
 def cell_counts(data: Gridded, n_timestamps: int, n_cells: int, *, first: int = 0) -> Counts:
-    """Count points per timestamp and cell from a timestamp on: [n_timestamps, n_cells]."""
+    """Count points per cell at n_timestamps timestamps from `first` on: [n_timestamps, n_cells]."""
     return kernels.count_cells(
         data.cells, data.starts, data.begins, first, first + n_timestamps, n_cells
     )

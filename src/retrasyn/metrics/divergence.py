@@ -10,11 +10,11 @@ import numpy.typing as npt
 from retrasyn.metrics import kernels
 
 Counts = npt.NDArray[np.int64]
-_TABLE = 1 << 23  # counts held at once
+_TABLE = 1 << 23  # most counts held in memory at once
 
 
 def jsd(real: npt.ArrayLike, synthetic: npt.ArrayLike) -> float:
-    """Compare two lists of counts; ln 2 if one is empty, NaN if both are.
+    """Return the divergence of two histograms; ln 2 if one is empty, NaN if both are.
 
     >>> jsd([2, 2], [1, 1])
     0.0
@@ -28,7 +28,7 @@ def jsd(real: npt.ArrayLike, synthetic: npt.ArrayLike) -> float:
 
 
 def sparse_jsd(real: Counts, synthetic: Counts) -> float:
-    """Compare two lists of outcomes, one number per occurrence."""
+    """Return the divergence of two samples of outcomes, given one number per occurrence."""
     outcomes, codes = np.unique(np.concatenate([real, synthetic]), return_inverse=True)
     return jsd(
         np.bincount(codes[: real.size], minlength=outcomes.size),
@@ -39,13 +39,13 @@ def sparse_jsd(real: Counts, synthetic: Counts) -> float:
 def by_timestamp(
     count: Callable[[int, int], tuple[Counts, Counts]], first: int, last: int, n_columns: int
 ) -> npt.NDArray[np.float64]:
-    """Compare timestamps first..last-1, a bounded number of counts at a time: [last - first]."""
+    """Return the divergence at timestamps first..last-1, counting in blocks: [last - first]."""
     size = max(1, _TABLE // n_columns)
     slices = [(low, min(low + size, last)) for low in range(first, last, size)]
     return np.concatenate([kernels.divergences(*count(low, high)) for low, high in slices])
 
 
 def mean_known(values: npt.NDArray[np.float64]) -> float:
-    """Return the mean of what is known, NaN if nothing is."""
+    """Return the mean of the values that are not NaN; NaN if there are none."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else float("nan")

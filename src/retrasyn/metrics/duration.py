@@ -1,4 +1,4 @@
-"""Duration error: for how many timestamps streams last.
+"""Duration error: how many timestamps streams last.
 
 Not in the paper: travelled length is mostly jitter inside cells, time is not.
 """
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 def duration_error(real: Trajectories, synthetic: Trajectories, grid: Grid) -> float:
-    """Return the divergence between numbers of timestamps."""
+    """Return the divergence between the distributions of stream durations."""
     return duration_divergence(Pair.of(real, synthetic, grid))
 
 
 def duration_divergence(pair: Pair) -> float:
-    """Compare how long all streams last."""
+    """Return the divergence between the stream durations of a pair."""
     return jsd(*duration_counts(pair))
 
 
 def duration_counts(pair: Pair) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Count the streams that last 0, 1, 2, ... timestamps, real and synthetic: [longest + 1]."""
+    """Count streams by duration in timestamps (0, 1, 2, ...), real and synthetic: [longest + 1]."""
     real, synthetic = pair.real.lengths, pair.synthetic.lengths
     size = int(max(real.max(), synthetic.max())) + 1
     return np.bincount(real, minlength=size), np.bincount(synthetic, minlength=size)

@@ -1,4 +1,4 @@
-"""Hotspot NDCG: whether the busiest cells of a span are found, in their order (Sec. IV-B)."""
+"""Hotspot NDCG: how well the ranking of a span's busiest cells is preserved (Sec. IV-B)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def hotspot_ndcg(
 def hotspot_ndcgs(
     pair: Pair, starts: npt.NDArray[np.int64], *, span: int, top: int
 ) -> npt.NDArray[np.float64]:
-    """Return the NDCG of each span, NaN where the real one is empty: [n_spans]."""
+    """Return the NDCG of each span; NaN where the real data has no points: [n_spans]."""
     return np.array(
         [
             ndcg(
@@ -61,7 +61,7 @@ def span_counts(data: Gridded, pair: Pair, first: int, span: int) -> npt.NDArray
 
 
 def busiest(counts: npt.NDArray[np.int64], top: int) -> npt.NDArray[np.int64]:
-    """Return the cells with most points, most first; of equals the smaller number first.
+    """Return the cells with the most points, busiest first; ties go to the smaller cell number.
 
     >>> busiest(np.array([2, 0, 5, 2]), 10).tolist()
     [2, 0, 3]
@@ -71,7 +71,7 @@ def busiest(counts: npt.NDArray[np.int64], top: int) -> npt.NDArray[np.int64]:
 
 
 def ndcg(real: npt.NDArray[np.int64], synthetic: npt.NDArray[np.int64], top: int) -> float:
-    """Rate a ranking against the real one, whose cells gain 1 / rank; NaN if there is none."""
+    """Return the NDCG of a ranking whose real top cells gain 1 / rank; NaN without real points."""
     ideal, found = busiest(real, top), busiest(synthetic, top)
     if not ideal.size:
         return math.nan

@@ -1,4 +1,4 @@
-"""Kendall's tau: whether cells are passed by as many streams, in order (Sec. IV-B)."""
+"""Kendall's tau: rank correlation of how many streams visit each cell (Sec. IV-B)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def kendall_tau(real: Trajectories, synthetic: Trajectories, grid: Grid) -> float:
-    """Return agreeing minus reversed pairs of cells over all pairs; NaN on a grid of one cell."""
+    """Return (concordant - discordant) / all pairs of cells; NaN on a grid of one cell."""
     return pair_tau(Pair.of(real, synthetic, grid))
 
 
 def pair_tau(pair: Pair) -> float:
-    """Compare the numbers of streams that pass each cell.
+    """Return Kendall's tau of the number of streams that visit each cell.
 
-    A tie in the synthetic numbers counts as reversed, a tie in the real ones as neither.
+    A tie in the synthetic counts is discordant; a tie in the real ones is neither.
     """
     n_cells = pair.grid.n_cells
     n_pairs = n_cells * (n_cells - 1) // 2
@@ -35,5 +35,5 @@ def pair_tau(pair: Pair) -> float:
 
 
 def visits(data: Gridded, n_cells: int) -> npt.NDArray[np.int64]:
-    """Count the streams that pass each cell: [n_cells]."""
+    """Count the streams that visit each cell: [n_cells]."""
     return kernels.count_visits(data.cells, data.starts, n_cells)

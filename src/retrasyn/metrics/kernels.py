@@ -1,4 +1,4 @@
-"""Counts that metrics are made of, compiled.
+"""Compiled counting kernels for the metrics.
 
 Streams are columns sorted by stream: the points of stream s are rows starts[s]..starts[s+1]-1, at
 timestamps begins[s], begins[s]+1, ... A time slice is first..last-1.
@@ -18,13 +18,13 @@ _STAY = 4
 
 @njit(inline="always")
 def _overlap(begin: int, n: int, first: int, last: int) -> tuple[int, int]:
-    """Return which of a stream's n points lie in a time slice."""
+    """Return the range of a stream's n points that lie in a time slice."""
     return max(first - begin, 0), min(last - begin, n)
 
 
 @njit(inline="always")
 def _direction(origin: np.int64, destination: np.int64, side: int) -> np.int64:
-    """Return the place of a neighbour in its cell's table."""
+    """Return a neighbour's index (0..8) in the neighbour table of its cell."""
     down = destination // side - origin // side
     right = destination % side - origin % side
     return 3 * (down + 1) + right + 1
@@ -34,7 +34,7 @@ def _direction(origin: np.int64, destination: np.int64, side: int) -> np.int64:
 def find_jumps(
     cells: npt.NDArray[np.uint16], starts: npt.NDArray[np.int64], side: int
 ) -> npt.NDArray[np.bool_]:
-    """Mark the points that are not next to the point before in their stream: [n_points]."""
+    """Mark the points that are not in or next to the cell of their predecessor: [n_points]."""
     jumps = np.zeros(cells.size, np.bool_)
     for s in range(starts.size - 1):
         for i in range(starts[s] + 1, starts[s + 1]):
@@ -53,7 +53,7 @@ def count_cells(
     last: int,
     n_cells: int,
 ) -> npt.NDArray[np.int64]:
-    """Count points per timestamp of a slice and cell: [last - first, n_cells]."""
+    """Count points per timestamp of a slice and per cell: [last - first, n_cells]."""
     counts = np.zeros((last - first, n_cells), np.int64)
     for s in range(begins.size):
         low, high = _overlap(begins[s], starts[s + 1] - starts[s], first, last)
@@ -71,7 +71,7 @@ def count_moves(
     last: int,
     side: int,
 ) -> npt.NDArray[np.int64]:
-    """Count moves per timestamp of arrival, cell and direction: [last - first, n_cells * 9]."""
+    """Count moves per arrival timestamp, origin cell and direction: [last - first, n_cells * 9]."""
     counts = np.zeros((last - first, side * side * N_DIRECTIONS), np.int64)
     for s in range(begins.size):
         low, high = _overlap(begins[s], starts[s + 1] - starts[s], first, last)
@@ -119,7 +119,7 @@ def count_inside(
     last: int,
     box: tuple[float, float, float, float],
 ) -> int:
-    """Count the points of a time slice that lie in a box, its edges included."""
+    """Count the points of a time slice that lie in a box, edges included."""
     x0, y0, x1, y1 = box
     n_inside = 0
     for s in range(begins.size):
@@ -141,8 +141,8 @@ def count_patterns(
 ) -> npt.NDArray[np.int64]:
     """Count every pattern of a time slice in `counts`; return the codes that occur, unsorted.
 
-    A pattern of n cells is its first cell followed by n-1 directions, read as a number in base
-    nine; patterns of one length stand together, shorter ones first. Codes therefore ascend by
+    A pattern of n cells is encoded as its first cell followed by n-1 directions, as a number in
+    base nine; codes are grouped by length, shorter patterns first. They therefore ascend by
     length and then by cell numbers.
     """
     n_cells = side * side
@@ -167,14 +167,14 @@ def count_patterns(
                 counts[offset + code] += 1
                 offset += size
                 still = k + n < high and cells[i + n] == cells[i + n - 1]
-                if a == b or still:  # a longer pattern would hold a stay
+                if a == b or still:  # a longer pattern would contain a stay
                     break
     return seen[:n_seen]
 
 
 @njit(nogil=True, cache=True)
 def clear(counts: npt.NDArray[np.int32], codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Take the counts of some codes out, leaving zeros: [n_codes]."""
+    """Return the counts of the given codes and reset them to zero: [n_codes]."""
     taken = np.empty(codes.size, np.int64)
     for k in range(codes.size):
         taken[k] = counts[codes[k]]
@@ -186,7 +186,7 @@ def clear(counts: npt.NDArray[np.int32], codes: npt.NDArray[np.int64]) -> npt.ND
 def count_visits(
     cells: npt.NDArray[np.uint16], starts: npt.NDArray[np.int64], n_cells: int
 ) -> npt.NDArray[np.int64]:
-    """Count the streams that pass each cell: [n_cells]."""
+    """Count the streams that visit each cell: [n_cells]."""
     visits = np.zeros(n_cells, np.int64)
     latest = np.full(n_cells, -1, np.int64)
     for s in range(starts.size - 1):
@@ -199,7 +199,7 @@ def count_visits(
 
 @njit(nogil=True, cache=True)
 def count_agreement(real: npt.NDArray[np.int64], synthetic: npt.NDArray[np.int64]) -> int:
-    """Return pairs in the same order minus pairs reversed; a tie in the synthetic is reversed."""
+    """Return concordant minus discordant pairs; a tie in the synthetic counts is discordant."""
     agreement = 0
     for i in range(real.size):
         for j in range(i):

@@ -20,12 +20,12 @@ _BUCKETS = 20
 
 
 def length_error(real: Trajectories, synthetic: Trajectories, grid: Grid) -> float:
-    """Return the divergence between travelled lengths in twenty buckets."""
+    """Return the divergence between travelled lengths, in twenty buckets."""
     return length_divergence(Pair.of(real, synthetic, grid))
 
 
 def length_divergence(pair: Pair) -> float:
-    """Compare the travelled lengths of all streams."""
+    """Return the divergence between the travelled lengths of a pair."""
     _, real, synthetic = length_histograms(pair)
     return jsd(real, synthetic)
 
@@ -33,7 +33,7 @@ def length_divergence(pair: Pair) -> float:
 def length_histograms(
     pair: Pair, n_buckets: int = _BUCKETS
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return bucket edges from 0 to the longest, and how many real and synthetic streams in each.
+    """Return bucket edges from 0 to the longest path, and real and synthetic streams per bucket.
 
     Shapes: [n_buckets + 1], [n_buckets], [n_buckets].
     """

@@ -1,4 +1,4 @@
-"""The streaming metrics while the stream goes on: the latest span of time as a pair.
+"""Streaming metrics, updated as the stream goes on: the latest span, compared as a pair.
 
 Density and transition error are those of the newest timestamp; query error, hotspot NDCG and
 pattern F1 those of the latest span. The same functions compute them here and for whole files.
@@ -31,16 +31,16 @@ _FIRST = np.zeros(1, np.int64)
 
 
 class Points(NamedTuple):
-    """Who is where at one timestamp."""
+    """The ids and positions present at one timestamp."""
 
-    ids: npt.NDArray[np.int64]  # [n_active], each once
+    ids: npt.NDArray[np.int64]  # [n_active], unique
     x: npt.NDArray[np.float64]  # [n_active]
     y: npt.NDArray[np.float64]  # [n_active]
 
 
 @dataclass(frozen=True, slots=True)
 class StreamingScores:
-    """What the latest timestamp and span look like; NaN where there is nothing to compare."""
+    """Scores of the latest timestamp and span; NaN where there is nothing to compare."""
 
     density_error: float
     transition_error: float
@@ -50,7 +50,7 @@ class StreamingScores:
 
 
 class MovingScores:
-    """Follows two streams timestamp by timestamp.
+    """Scores a synthetic stream against the real one, timestamp by timestamp.
 
     >>> from retrasyn.space.grid import Box, Grid
     >>> scores = MovingScores(Grid(Box(0, 0, 4, 4), side=4), span=2)
@@ -80,7 +80,7 @@ class MovingScores:
         self._n_seen = 0
 
     def update(self, real: Points, synthetic: Points) -> StreamingScores:
-        """Take in the next timestamp; scores of a span are NaN until one has passed."""
+        """Add the next timestamp; scores over a span are NaN until one whole span has passed."""
         self._recent.append((real, synthetic))
         self._n_seen += 1
         query = hotspot = pattern = math.nan
@@ -102,7 +102,7 @@ class MovingScores:
         )
 
     def latest(self, span: int) -> Pair:
-        """Return the latest timestamps as a pair; its timestamp 0 is the oldest one in it."""
+        """Return the last `span` timestamps as a pair; timestamp 0 is the oldest of them."""
         steps = list(self._recent)[-span:]
         real, synthetic = (_gather([step[side] for step in steps], self.grid) for side in (0, 1))
         return Pair(
@@ -118,10 +118,10 @@ class MovingScores:
 
 
 def _gather(steps: list[Points], grid: Grid) -> Gridded:
-    """Turn points by timestamp into streams; one that pauses goes on as another."""
+    """Turn points by timestamp into streams; a stream with a gap continues as a new one."""
     ids, x, y = (np.concatenate(columns) for columns in zip(*steps, strict=True))
     t = np.repeat(np.arange(len(steps)), [step.ids.size for step in steps])
-    order = np.argsort(ids, kind="stable")  # points of one stream stay in the order of time
+    order = np.argsort(ids, kind="stable")  # keeps the points of each stream in time order
     ids, t = ids[order], t[order]
     follows = (ids[1:] == ids[:-1]) & (t[1:] == t[:-1] + 1)
     starts = np.flatnonzero(np.concatenate([[True], ~follows, [True]]) if ids.size else [True])

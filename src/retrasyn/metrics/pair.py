@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from retrasyn.data.trajectories import Trajectories
     from retrasyn.space.grid import Grid
 
-_MOST_OUTSIDE = 0.01  # share of points outside the box beyond which a box is surely wrong
+_MOST_OUTSIDE = 0.01  # share of points outside the box above which the box must be wrong
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +48,7 @@ class Gridded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
-    """Real and synthetic streams, ready to be compared; `notes` says what was mended.
+    """Real and synthetic streams, ready to be compared; `notes` lists what had to be repaired.
 
     >>> from retrasyn.data.trajectories import Trajectories
     >>> from retrasyn.space.grid import Box, Grid
@@ -71,7 +71,7 @@ class Pair:
 
     @classmethod
     def of(cls, real: Trajectories, synthetic: Trajectories, grid: Grid) -> Pair:
-        """Put both on the grid and on the real timestamps."""
+        """Put both data sets on the grid and on the timeline of the real data."""
         first, n_timestamps = real.first_t, real.last_t - real.first_t + 1
         notes: list[str] = []
         shown = _on_timeline(synthetic, first, n_timestamps, notes)
@@ -91,7 +91,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class UncutStreams:
-    """Streams before they have cells."""
+    """Streams that have not been put on the grid yet."""
 
     begins: npt.NDArray[np.int64]
     starts: npt.NDArray[np.int64]
@@ -102,7 +102,7 @@ class UncutStreams:
 def _on_timeline(
     data: Trajectories, first: int, n_timestamps: int, notes: list[str]
 ) -> UncutStreams:
-    """Drop what lies before the first or after the last real timestamp."""
+    """Drop points before the first or after the last real timestamp."""
     begins = data.begins - first
     ends = begins + data.lengths
     if begins.min() >= 0 and ends.max() <= n_timestamps:
@@ -128,7 +128,7 @@ def check_inside(
     grid: Grid,
     notes: list[str],
 ) -> None:
-    """Refuse a box that is surely wrong; note how many points lie outside the right one."""
+    """Refuse a box that must be wrong; otherwise note how many points lie outside it."""
     box, n_points = grid.box, x.size
     n_outside = int(np.count_nonzero((x < box.x0) | (x > box.x1) | (y < box.y0) | (y > box.y1)))
     if n_outside > _MOST_OUTSIDE * n_points:
@@ -141,7 +141,7 @@ def check_inside(
 
 
 def _on_grid(name: str, data: UncutStreams, grid: Grid, notes: list[str]) -> Gridded:
-    """Give every point a cell and cut streams at jumps, noting how often either was needed."""
+    """Assign cells and cut streams at jumps, noting points outside the box and cuts."""
     check_inside(name, data.x, data.y, grid, notes)
     gridded = cut_at_jumps(data, grid)
     n_jumps = gridded.n_streams - data.begins.size
@@ -151,7 +151,7 @@ def _on_grid(name: str, data: UncutStreams, grid: Grid, notes: list[str]) -> Gri
 
 
 def cut_at_jumps(data: UncutStreams, grid: Grid) -> Gridded:
-    """Give every point a cell, the nearest if it lies outside, and cut streams at jumps."""
+    """Assign every point to a cell (the nearest, if outside the box) and cut streams at jumps."""
     cells = grid.cells_of(data.x, data.y)
     jumps = np.flatnonzero(kernels.find_jumps(cells, data.starts, grid.side))
     if not jumps.size:

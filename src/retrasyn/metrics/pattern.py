@@ -1,4 +1,4 @@
-"""Pattern F1: which short routes are the most frequent in a span (Sec. IV-B).
+"""Pattern F1: agreement on the most frequent short routes of a span (Sec. IV-B).
 
 A pattern is a sequence of two to five consecutive cells of one stream. In patterns of three cells
 or more no cell follows itself; a pattern of two may be a stay.
@@ -45,7 +45,7 @@ def pattern_f1(
 def pattern_f1s(
     pair: Pair, starts: npt.NDArray[np.int64], *, span: int, top: int
 ) -> npt.NDArray[np.float64]:
-    """Return the F1 of each span, NaN where neither has a pattern: [n_spans]."""
+    """Return the F1 of each span; NaN where neither side has a pattern: [n_spans]."""
     table = _empty_table(pair.grid)
     return np.array(
         [
@@ -72,7 +72,7 @@ def top_patterns(
 
 
 def most_frequent(counted: Codes, top: int) -> Codes:
-    """Choose the most frequent codes; of equals the shorter, then the smaller cell numbers."""
+    """Return the most frequent codes; ties go to the shorter, then to smaller cell numbers."""
     codes, counts = counted
     if codes.size > top:
         least = np.partition(counts, codes.size - top)[codes.size - top]
@@ -95,7 +95,7 @@ def f1(real: npt.NDArray[np.int64], synthetic: npt.NDArray[np.int64]) -> float:
 
 
 def cells_of_pattern(code: int, grid: Grid) -> tuple[int, ...]:
-    """Return the cells of a pattern's code."""
+    """Return the cells that a pattern code stands for."""
     size, n_directions = grid.n_cells * kernels.N_DIRECTIONS, 1
     while code >= size:
         code, size, n_directions = code - size, size * kernels.N_DIRECTIONS, n_directions + 1
@@ -110,13 +110,13 @@ def cells_of_pattern(code: int, grid: Grid) -> tuple[int, ...]:
 
 
 def _empty_table(grid: Grid) -> npt.NDArray[np.int32]:
-    """Return a zero for every pattern on a grid."""
+    """Return a table of zero counts, one entry for every possible pattern on a grid."""
     sizes = kernels.N_DIRECTIONS ** np.arange(1, kernels.LONGEST)
     return np.zeros(grid.n_cells * int(sizes.sum()), np.int32)
 
 
 def _count(data: Gridded, grid: Grid, first: int, last: int, table: npt.NDArray[np.int32]) -> Codes:
-    """Count the patterns of a time slice, leaving the table as empty as it was."""
+    """Count the patterns of a time slice; the table is left all zeros again."""
     codes = kernels.count_patterns(
         data.cells, data.starts, data.begins, first, last, grid.side, table
     )

@@ -1,4 +1,4 @@
-"""Query error: how many points lie in a square during a span of time (Sec. IV-B)."""
+"""Query error: range counts, points in a rectangle during a span of time (Sec. IV-B)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from retrasyn.data.trajectories import Trajectories
     from retrasyn.space.grid import Box, Grid
 
-_PARTS = 9  # a query covers a ninth of the box
-_SANITY = 0.01  # counts below this share of a span's points are not worth a larger error
+_PARTS = 9  # a query covers 1/9 of the box's area
+_SANITY = 0.01  # floor of the denominator for small counts, as a share of a span's points
 
 
 def query_error(
@@ -44,7 +44,7 @@ def query_errors(pair: Pair, *, span: int, n_queries: int, seed: int) -> npt.NDA
     real, synthetic = (_count(data, starts, last, boxes) for data in (pair.real, pair.synthetic))
     n_steps = min(span, pair.n_timestamps)
     sanity = _SANITY * pair.real.n_points / pair.n_timestamps * n_steps
-    if sanity == 0:  # nobody to ask about
+    if sanity == 0:  # no real points to query
         return np.full(n_queries, np.nan)
     return relative_errors(real, synthetic, sanity)
 
@@ -52,25 +52,25 @@ def query_errors(pair: Pair, *, span: int, n_queries: int, seed: int) -> npt.NDA
 def random_queries(
     pair: Pair, span: int, n: int, seed: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Draw first timestamps [n] and squares inside the box [n, 4]: x0, y0, x1, y1."""
+    """Draw first timestamps [n] and query rectangles inside the box [n, 4]: x0, y0, x1, y1."""
     starts = random_spans(pair.n_timestamps, span, n, seed=seed, purpose="query span")
     return starts, random_squares(pair.grid.box, n, seed)
 
 
 def random_squares(box: Box, n: int, seed: int) -> npt.NDArray[np.float64]:
-    """Draw squares of a ninth of the box's area, cut to it where they are longer: [n, 4]."""
+    """Draw squares with 1/9 of the box's area, clipped to its sides if longer: [n, 4]."""
     sides = np.array([box.x1 - box.x0, box.y1 - box.y0])
     lengths = np.minimum(math.sqrt(sides[0] * sides[1] / _PARTS), sides)
     draw = np.random.default_rng(address(seed, 0, "query square"))
     lower = np.array([box.x0, box.y0]) + draw.random((n, 2)) * (sides - lengths)
-    upper = np.where(lengths < sides, lower + lengths, np.inf)  # rounding must not cut an edge off
+    upper = np.where(lengths < sides, lower + lengths, np.inf)  # rounding must not cut off an edge
     return np.hstack([lower, np.minimum(upper, [box.x1, box.y1])])
 
 
 def relative_errors(
     real: npt.NDArray[np.int64], synthetic: npt.NDArray[np.int64], sanity: float
 ) -> npt.NDArray[np.float64]:
-    """Return |real - synthetic| over the real count, or over the sanity bound if that is more."""
+    """Return |real - synthetic| / max(real, sanity bound)."""
     errors: npt.NDArray[np.float64] = np.abs(real - synthetic) / np.maximum(real, sanity)
     return errors
 

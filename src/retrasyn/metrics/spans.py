@@ -1,4 +1,4 @@
-"""Random spans of time, the same for the same seed and purpose."""
+"""Random spans of time, determined by the seed and the purpose."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from retrasyn.errors import SettingError
 from retrasyn.randomness.words import address
 
 MOST = 10_000_000
-"""Largest number of timestamps, queries or ranks anybody can mean."""
+"""Upper limit for numbers of timestamps, queries or ranks; anything above is a mistake."""
 
 
 def random_spans(
     n_timestamps: int, span: int, n: int, *, seed: int, purpose: str
 ) -> npt.NDArray[np.int64]:
-    """Draw the first timestamps of n spans that lie wholly on the timeline: [n].
+    """Draw the first timestamps of n spans that lie entirely on the timeline: [n].
 
     >>> random_spans(5, 20, 3, seed=0, purpose="pattern").tolist()
     [0, 0, 0]
@@ -26,7 +26,7 @@ def random_spans(
 
 
 def check_settings(**settings: int) -> None:
-    """Refuse numbers that make no sense before any data is read."""
+    """Refuse out-of-range settings before any data is read."""
     for name, value in settings.items():
         if name == "seed" and value < 0:
             raise SettingError(f"seed={value} must be a whole number from 0 on")

@@ -1,4 +1,4 @@
-"""Stream ratio: how many synthetic streams there are for each real one."""
+"""Stream ratio: number of synthetic streams per real stream."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def stream_ratio(real: Trajectories, synthetic: Trajectories, grid: Grid) -> float:
-    """Return synthetic over real streams, both as they were before jumps split them."""
+    """Return the ratio of synthetic to real streams, both counted before cutting at jumps."""
     return pair_ratio(Pair.of(real, synthetic, grid))
 
 
 def pair_ratio(pair: Pair) -> float:
-    """Return synthetic over real streams."""
+    """Return the ratio of synthetic to real streams."""
     return pair.n_streams_synthetic / pair.n_streams_real

@@ -1,4 +1,4 @@
-"""All metrics of one real and one synthetic data set."""
+"""The suite of all metrics, for one real and one synthetic data set."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSettings:
-    """What metrics may be told; most need none of it."""
+    """Settings of the metrics; most metrics use none of them."""
 
     span: int = 20
     seed: int = 0
@@ -54,7 +54,7 @@ class MetricSettings:
         )
 
     def spans(self, pair: Pair, purpose: str) -> npt.NDArray[np.int64]:
-        """Draw where the random spans of one metric begin."""
+        """Draw the first timestamps of one metric's random spans."""
         return random_spans(
             pair.n_timestamps, self.span, self.n_queries, seed=self.seed, purpose=purpose
         )
@@ -62,7 +62,7 @@ class MetricSettings:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One figure: how to read it, and how it is computed."""
+    """One metric: its name and direction, and the function that computes it."""
 
     key: str
     title: str
@@ -160,7 +160,7 @@ METRICS = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """The ten figures, and those of rows added since; NaN where there was nothing to compare."""
+    """The ten metrics, and any added to the table; NaN where there was nothing to compare."""
 
     density_error: float
     query_error: float
@@ -173,21 +173,21 @@ class Scores:
     duration_error: float
     stream_ratio: float
     notes: tuple[str, ...] = ()
-    added: Mapping[str, float] = field(default_factory=dict)  # by key of further metrics
+    added: Mapping[str, float] = field(default_factory=dict)  # scores of added metrics by key
 
     def __getitem__(self, key: str) -> float:
-        """Return the figure of a metric."""
+        """Return the score of a metric by its key."""
         figure: float = self.added[key] if key in self.added else getattr(self, key)
         return figure
 
     def to_dict(self) -> dict[str, float | None]:
-        """Return the figures by name, ready for JSON; None where there was nothing to compare."""
+        """Return the scores by name, ready for JSON; None where there was nothing to compare."""
         figures = {name: self[name] for name in (*_OWN, *self.added)}
         return {name: None if math.isnan(value) else value for name, value in figures.items()}
 
 
 _OWN = tuple(field.name for field in dataclasses.fields(Scores))[:-2]
-"""The figures that are fields of their own."""
+"""Names of the metrics that are fields of `Scores`."""
 
 
 def evaluate(
@@ -202,7 +202,7 @@ def evaluate(
     top_cells: int = 10,
     top_patterns: int = 100,
 ) -> Scores:
-    """Compare two data sets in every way; without a box, that of the real data is taken.
+    """Compute all metrics; without a box, the bounding box of the real data is used.
 
     >>> import retrasyn
     >>> city = retrasyn.demo_city(n_users=100, n_timestamps=30, seed=1)
@@ -231,7 +231,7 @@ def evaluate_pair(
     only: Container[str] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Scores:
-    """Compute every figure, or only some; `progress` is told the key of each before it begins."""
+    """Compute all metrics, or only some; `progress` is called with each key before it starts."""
     settings = MetricSettings(
         span=span,
         seed=seed,
@@ -255,7 +255,7 @@ def grid_over(
     grid: Grid | int,
     box: Box | tuple[float, float, float, float] | None = None,
 ) -> Grid:
-    """Return a grid as given, or one of that side over the box, or over the real data's extent."""
+    """Return the grid as given, or one of that side over the box or over the real data's extent."""
     if isinstance(grid, Grid):
         if box is not None:
             raise SettingError("give a whole grid, which has its box, or a side and a box")

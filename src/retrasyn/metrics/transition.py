@@ -1,4 +1,4 @@
-"""Transition error: which moves people make at each timestamp (Sec. IV-B)."""
+"""Transition error: distribution of moves at each timestamp (Sec. IV-B)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def transition_error(real: Trajectories, synthetic: Trajectories, grid: Grid) -> float:
-    """Return the mean over timestamps of the divergence between moves, staying included."""
+    """Return the mean over timestamps of the divergence between moves, stays included."""
     return mean_known(transition_errors(Pair.of(real, synthetic, grid)))
 
 
 def transition_errors(pair: Pair, *, since: int = 0) -> npt.NDArray[np.float64]:
-    """Return the divergence at every timestamp from one on, NaN where nobody moves."""
+    """Return the divergence at every timestamp >= `since`; NaN where neither side has moves."""
 
     def count(first: int, last: int) -> tuple[Counts, Counts]:
         return (
@@ -35,7 +35,7 @@ def transition_errors(pair: Pair, *, since: int = 0) -> npt.NDArray[np.float64]:
 
 
 def move_counts(data: Gridded, grid: Grid, first: int, last: int) -> Counts:
-    """Count moves per timestamp first..last-1 of arrival: [last - first, n_cells * 9].
+    """Count moves per arrival timestamp first..last-1: [last - first, n_cells * 9].
 
     Nine columns per cell, in the order of its row in the grid's neighbour table.
     """

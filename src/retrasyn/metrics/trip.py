@@ -1,4 +1,4 @@
-"""Trip error: where streams begin and end (Sec. IV-B)."""
+"""Trip error: distribution of origin and destination cells of streams (Sec. IV-B)."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 
 def trip_error(real: Trajectories, synthetic: Trajectories, grid: Grid) -> float:
-    """Return the divergence between pairs of first and last cell."""
+    """Return the divergence between the distributions of (first cell, last cell)."""
     return trip_divergence(Pair.of(real, synthetic, grid))
 
 
 def trip_divergence(pair: Pair) -> float:
-    """Compare the trips of all streams."""
+    """Return the divergence between the trips of a pair."""
     n_cells = pair.grid.n_cells
     return sparse_jsd(trips(pair.real, n_cells), trips(pair.synthetic, n_cells))
 
 
 def trips(data: Gridded, n_cells: int) -> npt.NDArray[np.int64]:
-    """Return first * n_cells + last of every stream: [n_streams]."""
+    """Encode the trip of every stream as first * n_cells + last: [n_streams]."""
     first, last = data.cells[data.starts[:-1]], data.cells[data.starts[1:] - 1]
     codes: npt.NDArray[np.int64] = first.astype(np.int64) * n_cells + last
     return codes
 
 
 def trip_counts(data: Gridded, n_cells: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the trips that occur, as first * n_cells + last, and how often each does."""
+    """Return the distinct trips, as first * n_cells + last, and their counts."""
     return np.unique(trips(data, n_cells), return_counts=True)

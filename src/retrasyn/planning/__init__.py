@@ -1,1 +1,1 @@
-"""Forecasts before a campaign: noise, errors, a grid, epsilon over a lifetime."""
+"""Forecasts before a campaign: noise, errors, the choice of a grid, epsilon over a lifetime."""

@@ -1,4 +1,4 @@
-"""Closed forms of a forecast: noise (Eq. 3), lost detail, epsilon over a lifetime."""
+"""Closed-form parts of a forecast: noise (Eq. 3), lost detail, epsilon over a lifetime."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from retrasyn.simulation.city import CITY_BOX
 from retrasyn.space import Grid, StateSpace
 
 ENROLLED = 2
-"""People enrolled for each one who is active: assumed, and of use where presence is hidden."""
+"""Assumed number of enrolled people per active one; matters only where presence is hidden."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedNoise:
-    """What one timestamp brings, if a method spreads what it has evenly."""
+    """Reports and noise to expect per timestamp if a method spreads its budget evenly."""
 
-    n_reports: float  # about states; where presence is hidden, those of the absent included
-    epsilon: float  # of each
-    state_error: float  # standard error of the share of one state
+    n_reports: float  # about states; where presence is hidden, including those of absent people
+    epsilon: float  # of each report
+    state_error: float  # standard error of one state's share
 
     def cell_error(self, states: StateSpace) -> float:
-        """Return the standard error of the share of people in one cell, from one timestamp.
+        """Return the standard error of one cell's share of people, from a single timestamp.
 
-        Somebody is in a cell who stays, arrives or enters there: the sum of that many states.
+        People in a cell are those who stay, arrive or enter there: the sum of that many states.
         """
         n_states = states.n_moves / states.grid.n_cells + states.endpoints
         return self.state_error * math.sqrt(n_states)
 
     def worth(self, other: ExpectedNoise) -> float:
-        """Return how many times the users another noise needs to be as small as this one."""
+        """Return by what factor the other noise needs more users to be as small as this one."""
         if math.isinf(other.state_error):
             return math.nan
         return (other.state_error / self.state_error) ** 2
 
 
 def expected_noise(method: Method, *, n_users: float, epsilon: int, gap: int) -> ExpectedNoise:
-    """Return the reports of one timestamp, of `n_users` who are active; epsilon in micro-nats.
+    """Return the noise of a timestamp with `n_users` active people; epsilon in micro-nats.
 
     >>> from retrasyn.methods import find_method
     >>> noise = expected_noise(find_method("steered"), n_users=2100, epsilon=1_000_000, gap=21)
@@ -56,7 +56,7 @@ def expected_noise(method: Method, *, n_users: float, epsilon: int, gap: int) ->
         n_reports, each = enrolled * n_users * reporting / gap, epsilon
     else:
         n_reports, each = float(enrolled * n_users), epsilon // gap
-    # A share of the active is `enrolled` times the same share of all, and so is its error.
+    # A share of the active is `enrolled` times that of all enrolled, and so is its error.
     variance = enrolled**2 * OUE(each).variance(1) / n_reports if each > 0 else math.inf
     return ExpectedNoise(n_reports, each / MICRO, math.sqrt(variance))
 
@@ -67,18 +67,18 @@ _DAY = 86_400 * 1_000_000  # microseconds
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """The worst case of somebody who is present all the time."""
+    """The worst case for a person who is present all the time."""
 
     span: str
     n_timestamps: int
-    n_windows: int  # that a gap apart fit into the span, begun ones included
+    n_windows: int  # windows one gap apart that the span touches, including partial ones
     epsilon: float
 
 
 def totals(*, period: int, epsilon: float, gap: int) -> list[Total]:
-    """Return what is spent at most over each span; the period between timestamps in microseconds.
+    """Return the worst-case spend over each span; `period` is in microseconds.
 
-    Any `gap` consecutive timestamps share one epsilon, so a span costs one for each gap it touches.
+    Any `gap` consecutive timestamps share one epsilon, so a span costs one for each gap it starts.
 
     >>> [total.epsilon for total in totals(period=600_000_000, epsilon=1.0, gap=21)]
     [7.0, 48.0, 206.0]
@@ -92,7 +92,7 @@ def totals(*, period: int, epsilon: float, gap: int) -> list[Total]:
 
 
 FINEST = 24
-"""Side of the grid on which detail is looked at."""
+"""Side of the grid on which lost detail is measured."""
 
 Map = npt.NDArray[np.float64]
 
@@ -106,7 +106,7 @@ def fine_map(trips: Trajectories) -> Map:
 
 
 def lost_detail(fine: Map, side: int) -> float:
-    """Return the divergence between a map and what a coarser grid shows of it.
+    """Return the divergence between a fine map and its version on a coarser grid.
 
     >>> flat = np.full((FINEST, FINEST), FINEST**-2)
     >>> round(lost_detail(flat, 4), 9)
@@ -120,7 +120,7 @@ def lost_detail(fine: Map, side: int) -> float:
 
 
 def _overlap(side: int) -> Map:
-    """Return which share of each fine column lies in each coarse one: [side, FINEST]."""
+    """Return the share of each fine column that lies in each coarse one: [side, FINEST]."""
     coarse, fine = np.linspace(0, FINEST, side + 1), np.arange(FINEST + 1.0)
     ends = np.minimum(coarse[1:, None], fine[None, 1:])
     begins = np.maximum(coarse[:-1, None], fine[None, :-1])
@@ -129,6 +129,6 @@ def _overlap(side: int) -> Map:
 
 
 def _excess(shares: Map, middle: Map) -> float:
-    """Return the relative entropy of one map to another."""
+    """Return the relative entropy of one map with respect to another."""
     some = shares > 0
     return float(np.sum(shares[some] * np.log(shares[some] / middle[some])))

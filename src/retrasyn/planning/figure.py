@@ -11,19 +11,19 @@ from retrasyn.files import replacing
 from retrasyn.planning.forecast import Forecast, Prospect
 
 FORMATS = (".png", ".svg")
-# Okabe and Ito's palette: told apart by the colour-blind, and in grey by their markers.
+# Okabe and Ito's palette, distinguishable by the colour-blind; in grey, markers differ.
 _DENSITY, _TRANSITION, _DETAIL, _CHOICE = "#0072B2", "#D55E00", "#009E73", "#000000"
 _STYLE = {
     "font.size": 11.0,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "svg.hashsalt": "retrasyn",  # the same forecast, the same file
+    "svg.hashsalt": "retrasyn",  # the same forecast gives the same file
     "svg.fonttype": "none",
 }
 
 
 def check_figure(path: Path) -> None:
-    """Refuse early a picture that cannot be drawn or put there."""
+    """Refuse early a plot that cannot be drawn or written."""
     if path.suffix.lower() not in FORMATS:
         raise OutputError(f"plot {path} ends in {path.suffix or 'nothing'}; use .svg or .png")
     _load_matplotlib()
@@ -31,7 +31,7 @@ def check_figure(path: Path) -> None:
 
 
 def draw_figure(shown: Forecast, path: Path) -> None:
-    """Write a picture of a simulated forecast as SVG or PNG."""
+    """Write a plot of a simulated forecast as SVG or PNG."""
     check_figure(path)
     matplotlib = _load_matplotlib()
     with matplotlib.rc_context(_STYLE):
@@ -50,7 +50,7 @@ def draw_figure(shown: Forecast, path: Path) -> None:
 
 
 def _draw_grids(axes: Any, shown: Forecast) -> None:
-    """Draw errors by the side of the grid, from a city at rest to one with rush hours."""
+    """Draw errors by grid side, shaded between the city at rest and the one with rush hours."""
     sides = [row.side for row in shown.rows]
     for name, colour, marker in (
         ("density", _DENSITY, "o"),
@@ -63,7 +63,7 @@ def _draw_grids(axes: Any, shown: Forecast) -> None:
         expected = [error.expected for error in errors]
         axes.plot(sides, expected, color=colour, marker=marker, label=f"{name} error, expected")
         axes.fill_between(sides, low, high, color=colour, alpha=0.2, linewidth=0, label=label)
-    lost = [row.lost_detail for row in shown.rows[:-1]]  # nothing is lost on the last
+    lost = [row.lost_detail for row in shown.rows[:-1]]  # the finest grid loses nothing
     axes.plot(sides[:-1], lost, color=_DETAIL, marker="^", linestyle=":", label="detail lost")
     axes.axvline(
         shown.recommended,
@@ -81,7 +81,7 @@ def _draw_grids(axes: Any, shown: Forecast) -> None:
 
 
 def _draw_changes(axes: Any, shown: Forecast) -> None:
-    """Draw the errors on the recommended grid, now and with other means."""
+    """Draw the errors on the recommended grid, now and after each change."""
     now = shown.row(shown.recommended or shown.rows[0].side)
     named = [("now", now), *((change.what, change) for change in shown.changes)]
     for name, colour, marker, shift in (
@@ -121,7 +121,7 @@ def _draw_changes(axes: Any, shown: Forecast) -> None:
 
 
 def _load_matplotlib() -> Any:
-    """Return the plotting library, or say what to type to have it."""
+    """Import matplotlib, or raise with the install command."""
     try:
         import matplotlib.figure  # noqa: PLC0415 - only the picture needs it
     except ImportError:

@@ -1,4 +1,4 @@
-"""The forecast for a number of users: everything that `retrasyn plan` prints."""
+"""The forecast for a given number of users: everything `retrasyn plan` prints."""
 
 from __future__ import annotations
 
@@ -26,47 +26,47 @@ from retrasyn.simulation.city import CITY_BOX
 from retrasyn.space import Grid
 
 SIDES = (2, 3, 4, 6, 8, 10, 12, 16, 20, 24)
-"""Sides K that are planned for."""
+"""Grid sides K that are considered."""
 SIMULATED = (2, 4, 6, 10, 24)
-"""Those that are simulated; errors between them are interpolated."""
-_FINEST_CHANGE = 10  # side up to which changes are simulated: finer ones take too long
+"""Sides that are simulated; errors for the others are interpolated."""
+_FINEST_CHANGE = 10  # largest side at which changes are simulated; finer grids take too long
 MAX_USERS = 10_000_000_000
 Progress = Callable[[int, int], None]
-"""Called with (timestamps done, timestamps in all); may raise to stop."""
+"""Called with (timestamps done, timestamps in total); may raise to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """An error to expect, and what it is in a city at rest and in one with rush hours."""
+    """An expected error, and its values in the city at rest and the one with rush hours."""
 
     expected: float
     at_rest: float
     rush_hours: float
 
     def scaled(self, ratios: Sequence[float]) -> Prospect:
-        """Return what becomes of it if the error of each city is multiplied."""
+        """Return the prospect with the error of each city multiplied by a ratio."""
         return Prospect.of([self.at_rest * ratios[0], self.rush_hours * ratios[1]])
 
     @classmethod
     def of(cls, errors: Sequence[float]) -> Prospect:
-        """Expect the mean of both."""
+        """Return the prospect whose expected error is the mean over the cities."""
         return cls(sum(errors) / len(errors), *errors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What one grid would do."""
+    """The forecast for one grid."""
 
     side: int
-    cell_share: float  # mean share of the people in a cell
-    cell_error: float  # standard error of it, from one timestamp
+    cell_share: float  # mean share of people per cell
+    cell_error: float  # its standard error, from one timestamp
     density: Prospect | None = None
     transition: Prospect | None = None
     lost_detail: float | None = None
 
     @property
     def total(self) -> float:
-        """Return the error of the map, seen on the finest grid."""
+        """Return the error of the map as seen on the finest grid."""
         if self.density is None or self.lost_detail is None:
             return math.nan
         return self.density.expected + self.lost_detail
@@ -74,20 +74,20 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What would be different with other means, on the recommended grid."""
+    """The effect of more users, epsilon or window on the recommended grid."""
 
     what: str
     n_users: int
     epsilon: float
     window: int
-    worth: float  # times as many users as now would be as good
+    worth: float  # factor on users that would have the same effect
     density: Prospect | None = None
     transition: Prospect | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """Everything that is expected."""
+    """The complete forecast."""
 
     method: str
     n_users: int
@@ -100,11 +100,11 @@ class Forecast:
     lifetime: tuple[Total, ...]
     n_timestamps: int
     recommended: int | None = None  # side K
-    simulated_reports: float | None = None  # per timestamp, those about ages or presence included
-    n_simulated: float | None = None  # people at a time in the simulation
+    simulated_reports: float | None = None  # per timestamp, including those about ages or presence
+    n_simulated: float | None = None  # people present at a time in the simulation
 
     def row(self, side: int) -> Row:
-        """Return the row of one grid."""
+        """Return the row for one grid side."""
         return next(row for row in self.rows if row.side == side)
 
     def to_dict(self) -> dict[str, Any]:
@@ -127,18 +127,18 @@ def forecast(
     n_timestamps: int = N_TIMESTAMPS,
     progress: Progress | None = None,
 ) -> Forecast:
-    """Return what to expect with `n_users` people who are active at a time.
+    """Forecast a campaign with `n_users` people active at a time.
 
     Args:
         n_users: People active at a time, on average; not those who ever take part.
-        method: A private row of `METHODS`; steered if none is given.
+        method: The name of a private method in `METHODS`; steered by default.
         epsilon: Privacy budget over any window.
         window: Length w of the protected window, in timestamps.
-        period: Microseconds between two timestamps, for what privacy adds up to.
-        seed: Other cities and other noise.
-        simulates: Whether errors are predicted; else only what closed forms say.
+        period: Microseconds between two timestamps, for the privacy cost over time.
+        seed: Determines the cities and the noise.
+        simulates: Whether to predict errors by simulation; otherwise closed forms only.
         n_timestamps: Length of the simulated stream.
-        progress: Told how far the simulation is.
+        progress: Called as the simulation advances.
 
     >>> closed = forecast(2_100, simulates=False)
     >>> round(closed.noise.n_reports), closed.lifetime[0].epsilon
@@ -187,17 +187,17 @@ def forecast(
 
 @dataclass(frozen=True, slots=True)
 class _Means:
-    """What a planner can change."""
+    """What a planner can change: users, epsilon and window."""
 
     settings: RunSettings
     n_users: int
 
     def on(self, side: int) -> RunSettings:
-        """Return the settings on a grid of that side."""
+        """Return the run settings for a grid of that side."""
         return dataclasses.replace(self.settings, grid=Grid(CITY_BOX, side))
 
     def noise(self) -> ExpectedNoise:
-        """Return what to expect of one report."""
+        """Return the expected noise."""
         settings = self.settings
         return expected_noise(
             settings.method, n_users=self.n_users, epsilon=settings.budget, gap=settings.gap
@@ -211,7 +211,7 @@ class _Means:
 
 @dataclass(slots=True)
 class _Trials:
-    """Runs both cities, counting timestamps."""
+    """Runs trials in both cities, counting timestamps for the progress callback."""
 
     cities: list[City]
     n_steps: int
@@ -219,7 +219,7 @@ class _Trials:
     n_done: int = 0
 
     def run(self, means: _Means, side: int) -> list[Trial]:
-        """Return what happens in each city."""
+        """Return the trial of each city."""
         return [
             run_trial(city.of_size(means.n_users), means.on(side), tick=self._tick)
             for city in self.cities
@@ -245,13 +245,13 @@ def _check(method: Method, n_users: int, seed: int) -> None:
 
 
 def _closed_row(settings: RunSettings, noise: ExpectedNoise) -> Row:
-    """Return what is known of a grid without simulating."""
+    """Return the row of a grid from closed forms only."""
     side = settings.grid.side
     return Row(side=side, cell_share=side**-2, cell_error=noise.cell_error(settings.states))
 
 
 def _changes(means: _Means, noise: ExpectedNoise) -> Iterator[Change]:
-    """List what doubling each of the means would be worth, where it can be doubled."""
+    """Yield the changes that double users, epsilon or window, where that is possible."""
     n_users, epsilon, window = means.n_users, means.settings.epsilon, means.settings.window
     doubled = {
         "twice the users": (2 * n_users, epsilon, window),
@@ -266,7 +266,7 @@ def _changes(means: _Means, noise: ExpectedNoise) -> Iterator[Change]:
 
 
 def _with_errors(row: Row, found: dict[int, list[Trial]], cities: list[City]) -> Row:
-    """Return a row with the errors of the simulations around it."""
+    """Return a row with errors interpolated from the simulations."""
     lost = [lost_detail(fine_map(city.trips), row.side) for city in cities]
     return dataclasses.replace(
         row,
@@ -277,7 +277,7 @@ def _with_errors(row: Row, found: dict[int, list[Trial]], cities: list[City]) ->
 
 
 def _between(side: int, found: dict[int, list[Trial]], error: Callable[[Trial], float]) -> Prospect:
-    """Interpolate an error between simulated sides, on logarithmic scales, in each city."""
+    """Interpolate an error between simulated sides on logarithmic scales, for each city."""
     sides = np.log(list(found))
     by_city = zip(*found.values(), strict=True)
     return Prospect.of(
@@ -293,7 +293,7 @@ def _logarithms(errors: Any) -> Any:
 
 
 def _changed(change: Change, best: Row, before: list[Trial], after: list[Trial]) -> Change:
-    """Return a change with the errors of the best row, changed as those of a simulated one."""
+    """Return a change with its errors: those of the best row, scaled as in the simulation."""
     pairs = list(zip(before, after, strict=True))
     density = [new.density_error / old.density_error for old, new in pairs]
     transition = [new.transition_error / old.transition_error for old, new in pairs]
@@ -305,7 +305,7 @@ def _changed(change: Change, best: Row, before: list[Trial], after: list[Trial])
 
 
 def _finite(value: Any) -> Any:
-    """Replace what JSON has no word for."""
+    """Replace values that JSON cannot represent."""
     if isinstance(value, dict):
         return {name: _finite(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -31,14 +31,14 @@ from retrasyn.sinks.collected import Collected
 from retrasyn.space import StateSpace
 
 N_TIMESTAMPS = 4 * DAY
-"""How long the planned stream is."""
-_N_NEW = 200  # per timestamp: about 5,000 people are on their way at a time
+"""Default length of the simulated stream."""
+_N_NEW = 200  # per timestamp; about 5,000 people are on their way at a time
 _N_FIRST = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class City:
-    """Trips of people, each of whom stands for `weight` people."""
+    """The trips of simulated people, each of whom stands for `weight` people."""
 
     name: str
     trips: Trajectories
@@ -51,18 +51,18 @@ class City:
 
     @property
     def drivers(self) -> npt.NDArray[np.int64]:
-        """The person behind every trip: [n_streams]."""
+        """The person who makes each trip: [n_streams]."""
         assert self.trips.user_of_stream is not None  # noqa: S101 - the cities here name them
         return self.trips.user_of_stream
 
     def of_size(self, n_users: int) -> City:
-        """Return the city with so many people at a time: some of its own, or all, with a weight."""
+        """Return the city with `n_users` people at a time, by thinning it or raising the weight."""
         if n_users >= self.n_active:
             return dataclasses.replace(self, weight=n_users / self.n_active)
         return dataclasses.replace(self, trips=self._thinned(n_users / self.n_active))
 
     def _thinned(self, share: float) -> Trajectories:
-        """Keep a share of the people, at least one, with all their trips."""
+        """Keep a share of the people (at least one), with all their trips."""
         trips, drivers = self.trips, self.drivers
         n_people = int(drivers.max()) + 1
         words = words_at(np.uint64(address(0, 0, "thin")), np.arange(n_people, dtype=np.uint64))
@@ -103,12 +103,12 @@ def built_in_cities(*, n_timestamps: int = N_TIMESTAMPS, seed: int = 0) -> list[
 
 @dataclass(slots=True)
 class Crowd:
-    """A curator and weighted devices, driven together."""
+    """A curator and weighted simulated devices, stepped together."""
 
     curator: Curator
     population: SimulatedDevices
-    weight: float  # people behind each simulated one, at least 1
-    n_reports: int = 0  # of the whole crowd so far
+    weight: float  # people each simulated one stands for, at least 1
+    n_reports: int = 0  # of the whole weighted crowd, so far
 
     def step(self, step: Step) -> Release:
         """Run one timestamp."""
@@ -132,7 +132,7 @@ class Crowd:
         n_enrolled = round(self.weight * roster.keys.size)
         dialogue = curator.begin(step.t, size=population.size, n_enrolled=n_enrolled, flags=flags)
         outcome = drive(dialogue, answer)
-        if outcome.size is not None:  # it was estimated, for the whole crowd
+        if outcome.size is not None:  # presence was estimated, for the whole crowd
             outcome = dataclasses.replace(outcome, size=round(outcome.size / self.weight))
         return curator.end(step.t, outcome, size=population.size, granted=granted, flags=flags)
 
@@ -150,8 +150,8 @@ class Crowd:
     ) -> npt.NDArray[np.int64]:
         """Return how many of n reporters hold each answer.
 
-        Behind few simulated reporters stand many people. They are drawn from all who could have
-        answered: else the sum would show the whims of the few.
+        Few simulated reporters stand for many people. Answers are therefore drawn from everyone who
+        could have been asked: otherwise the sum would carry the sampling noise of the few.
         """
         if self.weight == 1 or grant.reporters.size == roster.keys.size:
             counts = count_states(self.population.answers_to(grant), grant.n_answers)
@@ -169,7 +169,7 @@ Tick = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What one run showed."""
+    """The results of one trial."""
 
     density_error: float
     transition_error: float
@@ -177,7 +177,7 @@ class Trial:
 
 
 def run_trial(city: City, settings: RunSettings, *, tick: Tick) -> Trial:
-    """Run a method over a city and compare what it releases with the truth."""
+    """Run a method over a city and compare its releases with the truth."""
     grid, run = settings.grid, SimulatedRun.of(city.trips, settings)
     simulation, recording = run.simulation, run.recording
     crowd = Crowd(simulation.curator, simulation.population, city.weight)
@@ -196,11 +196,11 @@ def run_trial(city: City, settings: RunSettings, *, tick: Tick) -> Trial:
 
 
 def without_small_crowd(error: float, n_outcomes: int, city: City) -> float:
-    """Return the error that the whole crowd would have had.
+    """Return the error with the sampling error of a small simulated crowd removed.
 
-    Drawing n points from the right distribution over C outcomes makes a divergence of (C - 1) / 8n
-    on average. What is simulated with n people is published with `weight` times as many. At most
-    half of the error is taken for this.
+    Sampling n points from the right distribution over C outcomes gives a mean divergence of
+    (C - 1) / 8n. The simulation has n people, the real campaign `weight` times as many. At most
+    half of the error is attributed to this.
     """
     own = (n_outcomes - 1) / (8.0 * city.n_active)
     return max(error - own * (1.0 - 1.0 / city.weight), 0.5 * error)

@@ -1,6 +1,6 @@
-"""Detection of fake reports: an alarm, and a sum without the suspects.
+"""Detection of fake reports: alarms, and the sum without suspected reports.
 
-Everything here looks at reports that were already sent, so it costs no privacy; and what it misses
+This works on reports that were already sent, so it costs no privacy; a fake report it misses
 costs utility, never privacy.
 """
 

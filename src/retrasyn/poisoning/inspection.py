@@ -1,4 +1,4 @@
-"""All tests on one round of unary reports, what they found, and the sum without it."""
+"""Runs all tests on one round of unary reports, and sums the round without the suspects."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def inspect(
     drift: float = 0.05,
     false_alarms: float = 0.01,
 ) -> Inspection:
-    """Look for reports that honest devices would hardly send.
+    """Look for reports that honest devices are unlikely to send.
 
     Args:
         packed: One row per report, bits packed little-endian: [n, ceil(n_states / 8)].
-        n_states: How many bits a report has.
-        epsilon: What each report spent, in micro-nats.
+        n_states: Number of bits of a report.
+        epsilon: Budget each report spent, in micro-nats.
         expected: Plausible frequencies, such as the previous release: [n_states]. Without them, a
             state that suddenly becomes frequent is no reason for an alarm.
-        drift: By how much a frequency may have changed since.
-        false_alarms: How often a round of honest reports may be suspected.
+        drift: How much a frequency may have changed since then.
+        false_alarms: Probability that a round of honest reports raises an alarm.
 
     Returns:
         The alarms, and the tests that could not be made.
@@ -71,7 +71,7 @@ def _check(
     drift: float,
     false_alarms: float,
 ) -> None:
-    """Refuse what is no round of reports."""
+    """Refuse arguments that do not describe a round of reports."""
     n_bytes = (n_states + 7) // 8
     if n_states < 1 or packed.ndim != 2 or packed.shape[1] != n_bytes or packed.dtype != np.uint8:  # noqa: PLR2004 - rows and columns
         raise InputError(
@@ -92,10 +92,10 @@ def _check(
 
 
 def influence_of_one(epsilon: int) -> float:
-    """Return by how many users one fake report moves the estimate of a state; in micro-nats.
+    """Return how many users' worth one fake report adds to a state's estimate.
 
-    An honest device in another state sets the bit with probability q. A fake sets it for certain,
-    which counts (1 - q) / (1/2 - q) = 2 e^eps / (e^eps - 1) users more.
+    Epsilon is in micro-nats. An honest device in another state sets the bit with probability q. A
+    fake always sets it, which counts (1 - q) / (1/2 - q) = 2 e^eps / (e^eps - 1) users more.
 
     >>> round(influence_of_one(1_000_000), 2)
     3.16
@@ -107,7 +107,7 @@ def influence_of_one(epsilon: int) -> float:
 def trimmed(
     packed: npt.NDArray[np.uint8], n_states: int, *, epsilon: int, inspection: Inspection
 ) -> Aggregate:
-    """Add the reports of a round up, without the suspects of its inspection."""
+    """Sum the reports of a round, leaving out the suspects of its inspection."""
     if len(packed) != inspection.n:
         raise InputError(
             f"the inspection saw {inspection.n} reports, these are {len(packed)}; "

@@ -1,4 +1,4 @@
-"""Statistical tests of honest reports: weights, bits, duplicates, correlations."""
+"""Statistical tests for fake reports: weights, bits, duplicates, correlations."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from retrasyn.oracles.kernels import count_bits
 
 
 def nobody() -> npt.NDArray[np.int64]:
-    """Return no report at all."""
+    """Return an empty array of row numbers."""
     return np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
-    """One thing honest devices would hardly do."""
+    """One finding that honest devices are unlikely to cause."""
 
     test: str  # duplicates, weights, bits or spectrum
-    reason: str  # what was seen and what was to be expected, in a sentence
-    suspects: npt.NDArray[np.int64]  # rows of the reports behind it, where they can be told apart
+    reason: str  # what was observed and what was expected, in a sentence
+    suspects: npt.NDArray[np.int64]  # rows of the reports that caused it, where identifiable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
-    """All alarms of one round, and which tests the round was too small for."""
+    """All alarms of one round, and the tests it was too small for."""
 
     n: int
     alarms: tuple[Alarm, ...]
-    not_tested: tuple[str, ...]  # a test and why, each
+    not_tested: tuple[str, ...]  # each names a test and the reason
 
     @property
     def alarmed(self) -> bool:
-        """Whether anything was implausible."""
+        """Whether there is any alarm."""
         return bool(self.alarms)
 
     @property
     def suspects(self) -> npt.NDArray[np.int64]:
-        """Rows that any alarm names, ascending."""
+        """Rows named by any alarm, ascending."""
         return np.unique(np.concatenate([nobody(), *(alarm.suspects for alarm in self.alarms)]))
 
 
 def too_few_for_bits(n: int) -> str | None:
-    """Say why bits cannot be tested, if so."""
+    """Return why bits cannot be tested; None if they can."""
     return None if n else "bits: there are no reports"
 
 
@@ -62,7 +62,7 @@ def find_bits(
 ) -> Alarm | None:
     """Look for bits set more or less often than any plausible frequency allows.
 
-    Nobody is suspected: every honest device sets such a bit now and then.
+    No report is suspected: every honest device sets such a bit now and then.
     """
     n = len(packed)
     counts = count_bits(packed, n_states)
@@ -87,10 +87,10 @@ def find_bits(
 
 
 def too_few_for_duplicates(n: int, n_states: int, q: float, level: float) -> str | None:
-    """Say why equal reports mean nothing here, if they do not.
+    """Return why duplicates prove nothing here; None if they do.
 
-    Two honest bits are equal with probability at most q^2 + (1 - q)^2 (for two true bits it is
-    1/2, for one it is 1/2 too), so that bounds how many equal pairs chance makes.
+    Two honest bits are equal with probability at most q^2 + (1 - q)^2 (1/2 if one or both of them
+    are true bits), which bounds the number of equal pairs that occur by chance.
     """
     pairs = n * (n - 1) / 2
     if pairs == 0:
@@ -102,7 +102,7 @@ def too_few_for_duplicates(n: int, n_states: int, q: float, level: float) -> str
 
 
 def find_duplicates(packed: npt.NDArray[np.uint8]) -> Alarm | None:
-    """Name all reports that have a twin."""
+    """Suspect all reports that occur more than once."""
     rows = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
     _, which, sizes = np.unique(rows, return_inverse=True, return_counts=True)
     suspects = np.flatnonzero(sizes[which] > 1)
@@ -121,30 +121,30 @@ _BITS_AT_ONCE = 1 << 24
 def blocks(
     packed: npt.NDArray[np.uint8], n_states: int
 ) -> Iterator[tuple[int, npt.NDArray[np.uint8]]]:
-    """Yield where each block begins, and its bits: [n_block, n_states]."""
+    """Yield the first row of each block, and its bits: [n_block, n_states]."""
     size = max(_BITS_AT_ONCE // n_states, 1)
     for start in range(0, len(packed), size):
         part = packed[start : start + size]
         yield start, np.unpackbits(part, axis=1, count=n_states, bitorder="little")
 
 
-_NAMED = 0.8  # suspects are named where at least this part of them must be fakes
+_NAMED = 0.8  # suspects are named only if at least this share of them must be fake
 
 
 def too_few_for_weights(n: int) -> str | None:
-    """Say why weights cannot be tested, if so."""
+    """Return why weights cannot be tested; None if they can."""
     return None if n else "weights: there are no reports"
 
 
 def weights_of(packed: npt.NDArray[np.uint8], n_states: int) -> npt.NDArray[np.int64]:
-    """Count the ones of every report: [n]."""
+    """Count the ones in every report: [n]."""
     parts = [bits.sum(axis=1, dtype=np.int64) for _, bits in blocks(packed, n_states)]
     return np.concatenate([nobody(), *parts])
 
 
 @dataclass(frozen=True, slots=True)
 class _Law:
-    """Bounds on the law of a weight: [n_states + 1] each."""
+    """Bounds on the distribution of a report's weight: [n_states + 1] each."""
 
     exactly: npt.NDArray[np.float64]
     at_least: npt.NDArray[np.float64]
@@ -156,7 +156,7 @@ class _Law:
         null = binom.pmf(ones, n_states, q)
         others = binom.pmf(ones, n_states - 1, q)
         stated = (others + np.concatenate([[0.0], others[:-1]])) / 2
-        # With q < 1/2 a true bit only adds ones: its law lies above that of a null report.
+        # With q < 1/2 a true bit only adds ones: its weight dominates that of a null report.
         return cls(
             exactly=np.maximum(null, stated),
             at_least=np.minimum(np.cumsum(stated[::-1])[::-1], 1.0),
@@ -167,7 +167,7 @@ class _Law:
 def find_weights(
     packed: npt.NDArray[np.uint8], n_states: int, q: float, level: float
 ) -> Alarm | None:
-    """Compare the number of reports with exactly, at least and at most so many ones with chance."""
+    """Test the number of reports with exactly, at least and at most k ones, for every k."""
     n = len(packed)
     weights = weights_of(packed, n_states)
     law = _Law.of(n_states, q)
@@ -200,22 +200,22 @@ def find_weights(
 
 
 _FEWEST = 200
-_FEWEST_ONES = 100  # of each bit; rarer ones are too lumpy for the law below
-_SCORE = 3.5  # standard deviations along the eigenvector from which on a report is suspected
+_FEWEST_ONES = 100  # of each bit; with fewer, the limit law below does not apply
+_SCORE = 3.5  # standard deviations along the eigenvector above which a report is suspected
 # Upper quantiles of the Tracy-Widom law of order 1.
 _TAILS = (0.1, 0.05, 0.025, 0.01, 0.005, 0.0025, 0.001, 0.0001)
 _QUANTILES = (0.4501, 0.9793, 1.4538, 2.0234, 2.4224, 2.7973, 3.2724, 4.3655)
 
 
 def too_few_for_spectrum(n: int, n_states: int, q: float) -> str | None:
-    """Say why the spectrum cannot be tested, if so."""
+    """Return why the spectrum cannot be tested; None if it can."""
     if n < _FEWEST or n * q < _FEWEST_ONES or n_states < 2:  # noqa: PLR2004 - a bit needs another
         return f"spectrum: {n:,} reports of {n_states} bits have no law to compare with"
     return None
 
 
 def edge(n: int, n_states: int, level: float) -> float:
-    """Return what the top eigenvalue of pure noise exceeds with the given probability."""
+    """Return the value that pure noise's top eigenvalue exceeds with probability `level`."""
     rows, columns = math.sqrt(n - 1), math.sqrt(n_states)
     centre = (rows + columns) ** 2
     scale = (rows + columns) * math.cbrt(1 / rows + 1 / columns)
@@ -224,17 +224,17 @@ def edge(n: int, n_states: int, level: float) -> float:
 
 
 def find_spectrum(packed: npt.NDArray[np.uint8], n_states: int, level: float) -> Alarm | None:
-    """Compare the top eigenvalue with the edge, and suspect reports far along its vector."""
+    """Test the top eigenvalue against its edge, and suspect reports far along its eigenvector."""
     n = len(packed)
     total = np.zeros(n_states)
     products = np.zeros((n_states, n_states))
     for _, bits in blocks(packed, n_states):
-        block = bits.astype(np.float32)  # whole numbers below 2^24: sums are exact
+        block = bits.astype(np.float32)  # integers below 2^24: sums are exact
         total += block.sum(axis=0, dtype=np.float64)
         products += block.T @ block
     mean = total / n
     spread = np.sqrt(mean * (1 - mean))
-    varies = spread > 0  # a bit that never changes goes with none
+    varies = spread > 0  # a constant bit correlates with none
     if np.count_nonzero(varies) < 2:  # noqa: PLR2004 - as above
         return None
     mean, spread = mean[varies], spread[varies]
@@ -250,7 +250,7 @@ def find_spectrum(packed: npt.NDArray[np.uint8], n_states: int, level: float) ->
         [(bits[:, varies] - mean) @ along for _, bits in blocks(packed, n_states)]
     )
     if np.mean(scores**3) < 0:
-        scores = -scores  # a minority that goes together stands out on one side
+        scores = -scores  # a correlated minority stands out on one side
     suspects = np.flatnonzero(scores > _SCORE)
     reason = (
         f"bits go together: the top eigenvalue of their correlations is {top:.3f}, above "

@@ -1,1 +1,1 @@
-"""Receipts read back: bound to their files, recomputed, and shown to people."""
+"""Reads receipts back: ties them to their files, recomputes them, and prints them."""

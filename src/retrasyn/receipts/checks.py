@@ -1,4 +1,4 @@
-"""What a receipt states, looked at again: its arithmetic, its spending, its words."""
+"""Rechecks what a receipt states: its arithmetic, its spending, its wording."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Verdict = Literal["ok", "FAIL", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was looked at, whether it holds, and which fields it speaks for."""
+    """One check: its name, its verdict, and the fields it covers."""
 
     name: str
-    verdict: Verdict  # unknown: it cannot be recomputed from what is at hand
+    verdict: Verdict  # unknown: the data at hand is not enough to recompute it
     detail: str
     fields: tuple[str, ...]
 
@@ -41,14 +41,14 @@ class Check:
 
 
 def judge(name: str, fields: Sequence[str], faults: Sequence[str], fine: str) -> Check:
-    """Return a failed check if there are faults, and a passed one if there are none."""
+    """Return a failed check if there are faults, otherwise a passed one."""
     if faults:
         return Check(name, "FAIL", "; ".join(faults), tuple(fields))
     return Check(name, "ok", fine, tuple(fields))
 
 
 def unknown(name: str, fields: Sequence[str], needs: str) -> Check:
-    """Return what cannot be recomputed, and what it would take."""
+    """Return a check that cannot be made, saying what it would need."""
     return Check(name, "unknown", f"cannot be recomputed: needs {needs}", tuple(fields))
 
 
@@ -94,7 +94,7 @@ def check_noise(receipt: Receipt) -> Check:
 
 
 def check_lifetime(receipt: Receipt) -> Check:
-    """Recompute the time covered and the worst case over all of it."""
+    """Recompute the covered time and the worst case over all of it."""
     fields = ["timestamps", "first_t", "last_t", "lifetime"]
     timestamps = receipt.last_t - receipt.first_t + 1
     faults = []
@@ -126,7 +126,7 @@ def check_lifetime(receipt: Receipt) -> Check:
 
 
 def check_counts(receipt: Receipt) -> Check:
-    """Compare what was counted with what can be."""
+    """Check the counts for consistency."""
     fields = ["n_reports", "n_users", "n_points_in", "n_points_dropped", "n_points_out"]
     faults = [
         f"{name} is {getattr(receipt, name)}, below 0"
@@ -150,7 +150,7 @@ def check_counts(receipt: Receipt) -> Check:
 
 
 def check_verdicts(receipt: Receipt) -> Check:
-    """Recompute the two verdicts from the recount."""
+    """Recompute the two verdicts from the worst windows."""
     worst = receipt.worst_window
     faults = []
     for name, stated, window in (
@@ -171,7 +171,7 @@ NO_USERS = "stream (the data names no users)"
 
 
 def check_rounds(receipt: Receipt) -> Check:
-    """Add the rounds up, and hold them against the time covered and the budget."""
+    """Sum up the rounds, and check them against the covered time and the budget."""
     rounds = receipt.rounds
     fields = ["rounds", "n_reports", "division"]
     if not len(rounds.t) == len(rounds.n_reports) == len(rounds.epsilon):
@@ -194,7 +194,7 @@ def check_rounds(receipt: Receipt) -> Check:
 
 
 def _overspent(receipt: Receipt) -> list[str]:
-    """Say which rounds spent what their division does not allow."""
+    """Describe spending that the division does not allow."""
     spends, epsilon = _spends(receipt), round(receipt.epsilon * MICRO)
     match receipt.division:
         case "none":
@@ -211,7 +211,7 @@ def _overspent(receipt: Receipt) -> list[str]:
 
 
 def check_recount(receipt: Receipt) -> Check:
-    """Hold the worst windows against what the rounds make possible."""
+    """Check that the worst windows are possible, given the rounds."""
     declared, personal = receipt.worst_window.declared, receipt.worst_window.person_position
     faults = []
     if (declared.unit, declared.per, declared.timestamps) != (
@@ -242,29 +242,29 @@ def check_recount(receipt: Receipt) -> Check:
 
 
 def possible(receipt: Receipt, span: int) -> tuple[int, int]:
-    """Return the least and the most that somebody's worst window may have spent."""
+    """Return the least and the most that a worst window may have spent, in micro-nats."""
     spends = _spends(receipt)
     least = max(spends.values(), default=0)
     bound = highest_sum(spends, span) if receipt.division == "budget" else sum(spends.values())
     if receipt.holds is not None and receipt.n_reports > sum(receipt.rounds.n_reports):
-        bound = max(bound, round(receipt.epsilon * MICRO))  # rounds that are not told any more
+        bound = max(bound, round(receipt.epsilon * MICRO))  # rounds no longer listed
     once = receipt.jump != "authors" and (receipt.ledger == "user" or _nameless(receipt))
     return least, bound if once else max(bound, 1) * (1 + receipt.n_reports)
 
 
 def _nameless(receipt: Receipt) -> bool:
-    """Whether the data names no users, so that a stream is all a person can be."""
+    """Whether the data names no users, so that every stream counts as a person."""
     return receipt.worst_window.person_position.per == NO_USERS
 
 
 def _spends(receipt: Receipt) -> dict[int, int]:
-    """Return what each reporter of a round spent, in micro-nats."""
+    """Return what each reporter of a round spent, in micro-nats, by timestamp."""
     rounds = receipt.rounds
     return {t: round(spent * MICRO) for t, spent in zip(rounds.t, rounds.epsilon, strict=False)}
 
 
 def highest_sum(spends: dict[int, int], span: int) -> int:
-    """Return the most that any `span` consecutive timestamps spent together.
+    """Return the largest sum over any `span` consecutive timestamps.
 
     >>> highest_sum({0: 5, 2: 4, 3: 3}, 3), highest_sum({0: 5, 2: 4, 3: 3}, 2), highest_sum({}, 1)
     (9, 7, 0)
@@ -282,7 +282,7 @@ def highest_sum(spends: dict[int, int], span: int) -> int:
 
 
 def check_method(receipt: Receipt) -> Check:
-    """Compare the method with its row in the table."""
+    """Compare the method with its row in the table of methods."""
     fields = ["method", "summary", "private", "division", "presence", "door"]
     row = METHODS.get(receipt.method)
     if row is None:
@@ -308,7 +308,7 @@ def check_method(receipt: Receipt) -> Check:
 
 
 def check_reading(receipt: Receipt) -> Check:
-    """Compare the reading and the settings with what the other fields say."""
+    """Compare the reading and the settings with the other fields."""
     fields = ["reading", "settings", "jump", "ledger", "length_scale", "length_scale_from_data"]
     row = METHODS.get(receipt.method)
     faults = []
@@ -348,7 +348,7 @@ def _reading_of(receipt: Receipt) -> Interpretation:
 
 
 def check_guarantee(receipt: Receipt) -> Check:
-    """Write the guarantee again."""
+    """Regenerate the guarantee's sentence and compare."""
     stated = state_guarantee(
         private=receipt.private,
         epsilon=receipt.epsilon,
@@ -362,7 +362,7 @@ def check_guarantee(receipt: Receipt) -> Check:
 
 
 def check_left_open(receipt: Receipt) -> Check:
-    """Write the list of what is not protected again."""
+    """Regenerate the list of what is not protected and compare."""
     fields = ["not_protected", "seed", "box_inferred_from_data"]
     presence = receipt.presence.partition(":")[0]
     named = receipt.worst_window.person_position.per == "person"

@@ -1,4 +1,4 @@
-"""Receipts and their files: read, refused, and bound to the bytes they travel with."""
+"""Receipt files: reads and validates them, and ties receipts to the released files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STANDARD_OUTPUT = "standard output"
 
 
 def receipt_place(out: Path) -> Path:
-    """Return where the receipt of a file lies: beside it.
+    """Return the path of a file's receipt, which is next to it.
 
     >>> receipt_place(Path("synthetic.csv")).name
     'synthetic.csv.receipt.json'
@@ -54,7 +54,7 @@ def describe(path: Path, *, name: str | None = None) -> DataFile:
 def write_with_receipt(
     synthetic: Trajectories, receipt: Receipt, out: Path, place: Path, *, datetime: bool = False
 ) -> Receipt:
-    """Write a release and, before it takes its place, its receipt; return that receipt."""
+    """Write a release and its receipt, which is put in place first; return that receipt."""
     bound = receipt
 
     def bind(finished: Path) -> None:
@@ -67,7 +67,7 @@ def write_with_receipt(
 
 
 def bind_parts(receipt: Receipt, folder: Path, out: Path, place: Path) -> Receipt:
-    """Write the receipt of a folder of parts, and put the folder in its place."""
+    """Write the receipt of a folder of parts, then move the folder into place."""
     bound = receipt.travelling_with(describe(folder, name=out.name))
     place.write_text(bound.to_json() + "\n")
     folder.rename(out)
@@ -76,28 +76,28 @@ def bind_parts(receipt: Receipt, folder: Path, out: Path, place: Path) -> Receip
 
 @dataclass(slots=True)
 class Written:
-    """The running digest of lines that went to standard output."""
+    """Running digest of the lines written to standard output."""
 
     n_bytes: int = 0
     _digest: Any = field(default_factory=hashlib.sha256)
 
     def add(self, text: str) -> None:
-        """Take a line in."""
+        """Add a line."""
         data = text.encode()
         self.n_bytes += len(data)
         self._digest.update(data)
 
     def described(self) -> DataFile:
-        """Return what was written so far as the file it would be."""
+        """Describe what was written so far as if it were a file."""
         return DataFile(STANDARD_OUTPUT, self.n_bytes, self._digest.hexdigest())
 
 
-_ADDED = {"holds": None}  # fields that receipts made before they were added do not have
-_LARGEST = 10**60  # beyond any figure of a run, a seed of 128 bits included; sums of it still work
+_ADDED = {"holds": None}  # fields missing in receipts written before these were added
+_LARGEST = 10**60  # larger than any figure of a run, even a 128-bit seed; sums of it still work
 
 
 def open_receipt(path: Path) -> Receipt:
-    """Read a receipt of our format; anything else is refused."""
+    """Read a receipt in our format; refuse anything else."""
     return read_receipt(load(path), name=str(path))
 
 
@@ -118,7 +118,7 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def read_receipt(values: Mapping[str, Any], *, name: str) -> Receipt:
-    """Turn plain values into a receipt, refusing what does not have its form."""
+    """Build a receipt from plain values, refusing malformed ones."""
     version = values.get("format_version")
     if type(version) is not int or version != FORMAT:
         raise InputError(
@@ -132,7 +132,7 @@ def read_receipt(values: Mapping[str, Any], *, name: str) -> Receipt:
 
 
 class _FormError(ValueError):
-    """A value is not what its place in a receipt holds."""
+    """A value does not have the form its field requires."""
 
 
 def _refuse_constant(word: str) -> NoReturn:
@@ -140,7 +140,7 @@ def _refuse_constant(word: str) -> NoReturn:
 
 
 def _read(value: Any, hint: Any, where: str) -> Any:
-    """Return a value as its type hint says, lists as tuples."""
+    """Convert a value according to its type hint, lists to tuples."""
     if dataclasses.is_dataclass(hint):
         return _read_table(value, hint, where)
     origin, parts = get_origin(hint), get_args(hint)
@@ -169,7 +169,7 @@ def _read(value: Any, hint: Any, where: str) -> Any:
 
 
 def _read_table(value: Any, hint: Any, where: str) -> Any:
-    """Return a dataclass with every field, and no other, given."""
+    """Build a dataclass from a table that has exactly its fields."""
     hints = get_type_hints(hint)
     if not isinstance(value, dict):
         raise _FormError(f"{where} is no table")

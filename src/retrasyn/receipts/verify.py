@@ -1,4 +1,4 @@
-"""Every check of a receipt, in the order in which people ask, and of the file it travels with."""
+"""All checks of a receipt, and of the released file that belongs to it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _POINTS = ["n_points_out", "n_streams_out", "holds", "box", "first_t", "last_t"]
 
 
 def find_release(receipt_path: Path) -> Path | None:
-    """Return the file a receipt lies beside, if it is there."""
+    """Return the released file next to a receipt, if it exists."""
     if not receipt_path.name.endswith(SUFFIX):
         return None
     path = receipt_path.with_name(receipt_path.name.removesuffix(SUFFIX))
@@ -40,7 +40,7 @@ def find_release(receipt_path: Path) -> Path | None:
 
 
 def check_release(receipt: Receipt, data: Path | None) -> list[Check]:
-    """Compare digest, size and points of the file with the receipt."""
+    """Compare the digest, size and points of the file with the receipt."""
     if data is None:
         return [
             unknown("data file", _BYTES, "the released file: give it with --data"),
@@ -67,7 +67,7 @@ def _check_bytes(receipt: Receipt, data: Path) -> Check:
 
 
 def _whole(receipt: Receipt) -> Holds:
-    """Return what a file holds that is not a part of anything."""
+    """Return what a file holds if it is not a part."""
     return Holds(
         first_t=receipt.first_t,
         last_t=receipt.last_t,
@@ -77,7 +77,7 @@ def _whole(receipt: Receipt) -> Holds:
 
 
 def _check_part(receipt: Receipt) -> list[str]:
-    """Hold a part against the whole that the receipt speaks of."""
+    """Check a part against the whole that the receipt describes."""
     whole, part = _whole(receipt), receipt.holds
     if part is None:
         return []
@@ -112,7 +112,7 @@ def _check_points(receipt: Receipt, data: Path) -> Check:
     return judge("points", _POINTS, faults, f"{points.n_points:,} in the box, as stated")
 
 
-# What only the input can confirm, apart from what other checks recompute.
+# Fields that only the input can confirm, apart from those other checks recompute.
 _FIELDS = (
     *("seed", "grid", "box", "settings", "reading", "faithful", "door", "length_scale"),
     *("box_inferred_from_data", "n_users", "n_points_in", "n_points_dropped", "standard_error"),
@@ -122,7 +122,7 @@ _OTHERS = ("data_file", "retrasyn_version")
 
 
 def check_rerun(receipt: Receipt, real: Trajectories | None, data: Path | None) -> Check:
-    """Run everything again, if input and seed are known; compare every field and every point."""
+    """Repeat the run, if input and seed are known; compare every field and every point."""
     if receipt.door == "rounds":
         counts = ("n_reports", "n_points_out", "n_streams_out")
         return unknown(
@@ -151,7 +151,7 @@ def check_rerun(receipt: Receipt, real: Trajectories | None, data: Path | None) 
 
 
 def run_again(receipt: Receipt, real: Trajectories) -> Synthesis:
-    """Return the outcome of the same run on the given input."""
+    """Repeat the run of a receipt on the given input."""
     row = find_method(receipt.method)
     base = AUTHORS if receipt.faithful else SAFE.answer(jump=row.jump)
     answers = {
@@ -180,28 +180,28 @@ def run_again(receipt: Receipt, real: Trajectories) -> Synthesis:
 
 
 def _same_points(one: Trajectories, other: Trajectories) -> bool:
-    """Whether two data sets have the same points in the same order."""
+    """Tell whether two data sets have the same points in the same order."""
     columns = ((one.t, other.t), (one.x, other.x), (one.y, other.y), (one.traj_id, other.traj_id))
     return all(np.array_equal(mine, theirs) for mine, theirs in columns)
 
 
 def _text(value: Any) -> str:
-    """Write a setting as the command line takes it."""
+    """Format a setting as the command line takes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def verify(
     receipt: Receipt, *, data: Path | None = None, real: Trajectories | None = None
 ) -> list[Check]:
-    """Recompute what can be recomputed, and say what cannot and why.
+    """Recompute what can be recomputed, and say what cannot be and why.
 
     Args:
-        receipt: What to check.
-        data: The released file it travels with, if it is at hand.
-        real: The input of the run, if it is at hand: then everything is run again.
+        receipt: The receipt to check.
+        data: The released file it belongs to, if available.
+        real: The input of the run, if available; the run is then repeated.
 
     Returns:
-        One check after the other; the receipt is sound if none failed.
+        All checks in order; the receipt is sound if none failed.
     """
     return [
         _check_version(receipt),

@@ -1,4 +1,4 @@
-"""A receipt for people, in a terminal."""
+"""Formats a receipt for the terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WIDTH = 92
 
 
 def show(receipt: Receipt) -> str:
-    """Return a page of plain text."""
+    """Return the receipt as a page of plain text."""
     parts = [
         _headline(receipt),
         _wrap(receipt.guarantee),
@@ -89,6 +89,6 @@ def _wrap(text: str, first: str = "") -> str:
 
 
 def _rounds(receipt: Receipt) -> str:
-    """Say how many rounds there were; of a part, only that the latest are listed."""
+    """State how many rounds there were; for a part, that only the latest are listed."""
     n = f"{len(receipt.rounds.t):,} rounds"
     return n if receipt.holds is None else f"all rounds so far, the latest {n} listed"

@@ -1,4 +1,4 @@
-"""Everything a report shows, as plain values: no drawing, no HTML."""
+"""Everything a report shows, as plain values, before any drawing or HTML."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BETTER = {
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One row: a figure, how to read it, and its likeness to the real data from 0 to 1."""
+    """One row of the score table: a metric's value, how to read it, and a likeness from 0 to 1."""
 
     key: str
     title: str
@@ -47,7 +47,7 @@ class Measure:
 
 
 def measures(scores: Scores) -> list[Measure]:
-    """Return a row for every metric, in their order."""
+    """Return one row per metric, in the order of the table."""
     return [_measure(metric, scores[metric.key]) for metric in METRICS]
 
 
@@ -65,9 +65,9 @@ def _measure(metric: Metric, value: float) -> Measure:
 
 
 def likeness(metric: Metric, value: float) -> float:
-    """Place a figure between nothing alike (0) and the same (1).
+    """Map a score to a scale from 0 (nothing in common) to 1 (identical).
 
-    Divergences go by their square root, which is a distance: near 0 they would all look alike.
+    Divergences enter by their square root, which is a distance: otherwise small ones look alike.
     """
     if metric.better == "one":
         return min(value, 1.0 / value) if value > 0.0 else 0.0
@@ -80,13 +80,13 @@ def likeness(metric: Metric, value: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What stands in the page itself, and `data`: what its pictures are drawn from."""
+    """The texts and tables of the page, and `data`, from which its charts are drawn."""
 
     title: str
     version: str
     statement: Statement
     measures: list[Measure]
-    sizes: list[tuple[str, str, str]]  # a name, real, synthetic
+    sizes: list[tuple[str, str, str]]  # (name, real, synthetic)
     notes: tuple[str, ...]
     time: str
     span: int
@@ -107,7 +107,7 @@ def gather(
     seed: int,
     clock: Clock | None = None,
 ) -> Content:
-    """Count everything a report shows."""
+    """Compute everything a report shows."""
     grid = pair.grid
     timeline = Timeline.over(pair.n_timestamps, n_cells=grid.n_cells)
     real, synthetic = (
@@ -159,7 +159,7 @@ def rounds(
 ) -> dict[str, npt.NDArray[np.float64]]:
     """Return reports per timestamp and epsilon per report, averaged over frames.
 
-    Empty where the receipt has no `rounds`, or such that cannot be used.
+    Empty where the receipt has no `rounds` or they are unusable.
     """
     told = (receipt or {}).get("rounds")
     if not isinstance(told, dict):
@@ -179,7 +179,7 @@ def rounds(
 
 
 def _sizes(pair: Pair) -> list[tuple[str, str, str]]:
-    """Compare how much there is on either side."""
+    """Return the sizes of the real and the synthetic data, side by side."""
 
     def row(name: str, real: float, synthetic: float, form: str = ",d") -> tuple[str, str, str]:
         return name, format(real, form), format(synthetic, form)

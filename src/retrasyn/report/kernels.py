@@ -1,4 +1,4 @@
-"""Points and moves counted per frame, compiled."""
+"""Compiled kernels that count points and moves per frame."""
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ def count_cells(
     width: int,
     counts: npt.NDArray[np.int64],
 ) -> None:
-    """Add every point to its frame and cell: counts is [n_frames, n_cells]."""
+    """Count every point in its frame and cell: counts is [n_frames, n_cells]."""
     for stream in range(begins.size):
         shift = begins[stream] - starts[stream]
         for row in range(starts[stream], starts[stream + 1]):
@@ -30,9 +30,9 @@ def count_moves(
     block: int,
     counts: npt.NDArray[np.int64],
 ) -> None:
-    """Add every move between two different blocks of block x block cells to its frame.
+    """Count every move between two different blocks of block x block cells in its frame.
 
-    counts is [n_frames, n_blocks * 9]: the block left behind, then one of nine directions.
+    counts is [n_frames, n_blocks * 9]: origin block, then one of nine directions.
     """
     n_across = (side + block - 1) // block
     for stream in range(begins.size):

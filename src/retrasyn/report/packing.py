@@ -14,9 +14,9 @@ _KINDS = ((0xFF, "uint8"), (0xFFFF, "uint16"))
 
 
 def pack(counts: npt.NDArray[Any]) -> dict[str, Any]:
-    """Pack counts of any shape into base64; beyond 16 bits they are rounded to 65,536 levels.
+    """Pack counts of any shape into base64; above 16 bits they are quantised to 65,536 levels.
 
-    A count is a code times `scale`.
+    A count equals its code times `scale`.
 
     >>> pack(np.array([1, 2, 255]))
     {'kind': 'uint8', 'scale': 1.0, 'codes': 'AQL/'}
@@ -33,7 +33,7 @@ def pack(counts: npt.NDArray[Any]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Turn arrays and numbers into what JSON can say: NaN and infinity become None.
+    """Convert arrays and numbers to JSON values; NaN and infinity become None.
 
     >>> plain({"a": np.array([1.0, np.nan]), "b": (np.int64(2), float("inf"))})
     {'a': [1.0, None], 'b': [2, None]}
@@ -50,5 +50,5 @@ def plain(value: Any) -> Any:
 
 
 def rounded(values: npt.NDArray[np.float64], digits: int = 5) -> npt.NDArray[np.float64]:
-    """Round to what an eye can see, so that the text stays short."""
+    """Round to the precision visible in a chart, which keeps the page small."""
     return np.round(values, digits)

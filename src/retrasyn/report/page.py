@@ -1,4 +1,4 @@
-"""The evaluation report and a receipt, each one HTML file that needs nothing else."""
+"""Renders the evaluation report and the receipt page, each as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 STYLES = ("base", "layout", "charts")
-# In this order: each may use what stands before it; the last sets all in motion.
+# Order matters: a script may use those before it, and the last one starts the page.
 PROGRAMS = (
     "data",
     "drawing",
@@ -44,12 +44,12 @@ PROGRAMS = (
 
 
 def check_available() -> None:
-    """Refuse early, before anything is computed, if the report cannot be rendered."""
+    """Raise early, before anything is computed, if the report cannot be rendered."""
     _load_jinja2()
 
 
 def check_page(path: Path) -> None:
-    """Refuse a page that cannot be made or put there; by its suffix it can be no data."""
+    """Refuse a page that cannot be rendered or written, or whose suffix is not .html or .htm."""
     check_available()
     if path.suffix.lower() not in {".html", ".htm"}:
         raise OutputError(f"page {path} ends in {path.suffix or 'nothing'}; use .html")
@@ -71,7 +71,7 @@ def write_report(
 ) -> None:
     """Write the report on a real and a synthetic data set to an HTML file.
 
-    `receipt` is what travels with the synthetic data, parsed; the page says when there is none.
+    `receipt` is the parsed receipt of the synthetic data; the page says so if there is none.
     The page shows exact counts of the real data, so it is as private as the data.
     """
     check_available()
@@ -93,7 +93,7 @@ def write_report(
 
 
 def render(content: Content) -> str:
-    """Return the page as text; everything that came from outside is escaped."""
+    """Return the page as HTML; all external text is escaped."""
     environment = open_templates()
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     program = _program()
@@ -109,7 +109,7 @@ def render(content: Content) -> str:
 
 
 def open_templates() -> Any:
-    """Return the template engine: everything is escaped, and a missing value is an error."""
+    """Return the template engine: autoescaping is on, and a missing value is an error."""
     jinja2 = _load_jinja2()
     return jinja2.Environment(
         loader=jinja2.FunctionLoader(source_of),
@@ -121,25 +121,25 @@ def open_templates() -> Any:
 
 
 def _program() -> str:
-    """Join the programs in a scope of their own."""
+    """Join the scripts, wrapped in one function scope."""
     parts = "\n".join(source_of(f"js/{name}.js") for name in PROGRAMS)
     return f'(function () {{\n"use strict";\n{parts}\n}})();\n'
 
 
 def _hash(program: str) -> str:
-    """Return the mark by which a browser tells our program from any other."""
+    """Return the Content-Security-Policy hash of a script."""
     digest = hashlib.sha256(program.encode()).digest()
     return base64.b64encode(digest).decode()
 
 
 def source_of(name: str) -> str:
-    """Read a file of the folder templates."""
+    """Read a file from the templates folder."""
     place = resources.files("retrasyn.report") / "templates" / name
     return place.read_text(encoding="utf-8")
 
 
 def _load_jinja2() -> Any:
-    """Return the template engine, or say what to type to have it."""
+    """Import jinja2, or raise with the install command."""
     try:
         import jinja2  # noqa: PLC0415 - only the report needs it
     except ImportError:
@@ -148,11 +148,11 @@ def _load_jinja2() -> Any:
 
 
 Row = tuple[str, str, str]
-"""A check: its verdict, its name and what it found."""
+"""A check: verdict, name, finding."""
 
 
 def write_receipt_page(path: Path, receipt: dict[str, Any], *, checks: Sequence[Row] = ()) -> None:
-    """Write a receipt and the checks made on it to an HTML file."""
+    """Write a receipt and its check results to an HTML file."""
     page = render_receipt(receipt, checks=checks)
     check_place(path)
     with replacing(path) as temporary:
@@ -160,7 +160,7 @@ def write_receipt_page(path: Path, receipt: dict[str, Any], *, checks: Sequence[
 
 
 def render_receipt(receipt: dict[str, Any], *, checks: Sequence[Row] = ()) -> str:
-    """Return the page as text; everything in it is escaped."""
+    """Return the page as HTML; all text is escaped."""
     page: str = (
         open_templates()
         .get_template("receipt.html")

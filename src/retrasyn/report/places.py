@@ -1,4 +1,4 @@
-"""Density, hotspots and main flows of a report."""
+"""Density, hotspots and main flows for a report."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def cell_counts(gridded: Gridded, timeline: Timeline, n_cells: int) -> npt.NDArr
 def hotspots(
     real: npt.NDArray[np.int64], synthetic: npt.NDArray[np.int64], *, top_cells: int
 ) -> dict[str, Any]:
-    """Rank the cells of either side by their points; the smaller number first among equals.
+    """Rank the cells of each side by number of points; ties go to the smaller cell number.
 
-    Both arguments are points per cell over the whole time: [n_cells]. Every cell listed on one
+    Both arguments are points per cell over all timestamps: [n_cells]. Every cell listed on one
     side is given with its rank on the other, however low.
     """
     content: dict[str, Any] = {"n": top_cells}
@@ -39,7 +39,7 @@ def hotspots(
     for kind, counts in (("real", real), ("synthetic", synthetic)):
         order = np.argsort(-counts, kind="stable")
         order = order[counts[order] > 0]
-        ranks = np.zeros(counts.size, np.int64)  # 0: nobody was ever there
+        ranks = np.zeros(counts.size, np.int64)  # 0: the cell was never visited
         ranks[order] = np.arange(1, order.size + 1)
         listed = order[: min(top_cells, MAX_LISTED)]
         tops.append(set(order[:top_cells].tolist()))
@@ -57,13 +57,13 @@ def hotspots(
 
 
 N_FLOWS = 20
-MAX_ACROSS = 16  # finer arrows could not be told apart
+MAX_ACROSS = 16  # more arrows could not be told apart
 
 
 def move_counts(
     gridded: Gridded, timeline: Timeline, side: int, block: int
 ) -> npt.NDArray[np.int64]:
-    """Count moves between blocks of cells per frame: [n_frames, n_blocks * 9]."""
+    """Count moves between blocks of cells, per frame: [n_frames, n_blocks * 9]."""
     n_across = -(-side // block)
     counts = np.zeros((timeline.n_frames, n_across * n_across * 9), np.int64)
     kernels.count_moves(
@@ -75,7 +75,7 @@ def move_counts(
 def top_moves(
     counts: npt.NDArray[np.int64], n: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the n most frequent codes and their counts, the smaller code first among equals.
+    """Return the n most frequent codes and their counts; ties go to the smaller code.
 
     >>> codes, counts = top_moves(np.array([0, 5, 2, 5]), 3)
     >>> codes.tolist(), counts.tolist()
@@ -86,9 +86,9 @@ def top_moves(
 
 
 def flows(pair: Pair, timeline: Timeline, *, span: int) -> dict[str, Any]:
-    """Return the main flows over the whole time and over the span up to every frame.
+    """Return the main flows over all timestamps, and over the span ending at every frame.
 
-    Where the grid is fine, cells are taken together in square blocks.
+    On a fine grid, cells are grouped into square blocks.
     """
     side = pair.grid.side
     block = -(-side // MAX_ACROSS)
@@ -111,7 +111,7 @@ def flows(pair: Pair, timeline: Timeline, *, span: int) -> dict[str, Any]:
 def _tops(
     counts: npt.NDArray[np.int64], others: npt.NDArray[np.int64], n_back: int
 ) -> dict[str, Any]:
-    """Return the main flows of one side, each with its count on the other side too."""
+    """Return the main flows of one side, each with its count on the other side."""
     codes, totals = top_moves(counts.sum(axis=0), N_FLOWS)
     codes, totals = codes[totals > 0], totals[totals > 0]
     elsewhere = others.sum(axis=0)[codes]
@@ -124,7 +124,7 @@ def _tops(
 def _rolling_tops(
     counts: npt.NDArray[np.int64], others: npt.NDArray[np.int64], n_back: int
 ) -> dict[str, Any]:
-    """Pack the top moves over the last n_back frames of every frame: [n_frames, N_FLOWS] each."""
+    """Pack the top moves over the n_back frames up to each frame: [n_frames, N_FLOWS] each."""
     n_frames, n_codes = counts.shape
     tops = np.zeros((3, n_frames, min(N_FLOWS, n_codes)), np.int64)
     window, other_window = np.zeros((2, n_codes), np.int64)

@@ -1,4 +1,4 @@
-"""The head of a report: settings and guarantee, read from a receipt that may lack fields."""
+"""The privacy statement at the top of a page, read from a receipt that may lack fields."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Status = Literal["private", "unknown", "broken"]
-_MOST_SHOWN = 400  # characters of one value
+_MOST_SHOWN = 400  # most characters shown of one value
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a page says about privacy before it shows anything else."""
+    """The privacy statement a page opens with."""
 
     status: Status
     headline: str
     guarantee: str
     cautions: tuple[str, ...]
     not_protected: tuple[str, ...]
-    facts: tuple[tuple[str, str], ...]  # what was run: a name and a value each
-    settings: tuple[tuple[str, str], ...]  # the rest, for those who want to know
+    facts: tuple[tuple[str, str], ...]  # what was run, as (name, value)
+    settings: tuple[tuple[str, str], ...]  # all remaining settings
 
 
 def state(receipt: dict[str, Any] | None) -> Statement:
-    """Read a receipt; what it does not say is never taken for protected."""
+    """Build the statement of a receipt; whatever it does not state counts as unprotected."""
     if receipt is None:
         return Statement(
             "unknown",
@@ -48,7 +48,7 @@ def state(receipt: dict[str, Any] | None) -> Statement:
 
 
 def _judge(receipt: dict[str, Any]) -> tuple[Status, str]:
-    """Say in a few words whether the release is protected."""
+    """Return in a few words whether the release is protected."""
     if receipt.get("private") is False:
         return "broken", "NOT PRIVATE: never publish the synthetic data"
     if receipt.get("within_guarantee") is False:
@@ -63,7 +63,7 @@ def _judge(receipt: dict[str, Any]) -> tuple[Status, str]:
 
 
 def _cautions(receipt: dict[str, Any]) -> list[str]:
-    """Say what weakens the guarantee in this run."""
+    """List what weakens the guarantee in this run."""
     cautions = []
     if receipt.get("within_epsilon_per_person") is False:
         worst = _number(_look(receipt, "worst_window", "person_position", "epsilon"))
@@ -85,7 +85,7 @@ def _cautions(receipt: dict[str, Any]) -> list[str]:
 
 
 def _facts(receipt: dict[str, Any]) -> list[tuple[str, str]]:
-    """Name what was run."""
+    """Return the main facts about the run."""
     rows: list[tuple[str, Any, Callable[[Any], str]]] = [
         ("Method", receipt.get("method"), _text),
         ("Epsilon", receipt.get("epsilon"), _figure),
@@ -102,7 +102,7 @@ def _facts(receipt: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _settings(receipt: dict[str, Any]) -> list[tuple[str, str]]:
-    """Write down everything else that is one value or a table of them."""
+    """Return all remaining scalar values, and tables of them."""
     told = {"guarantee", "not_protected", "rounds", "worst_window"}
     rows = []
     for name, value in receipt.items():
@@ -116,7 +116,7 @@ def _settings(receipt: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _look(receipt: dict[str, Any], *path: str) -> Any:
-    """Follow names into tables; None where one is missing."""
+    """Look up nested keys; None where one is missing."""
     value: Any = receipt
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
@@ -124,19 +124,19 @@ def _look(receipt: dict[str, Any], *path: str) -> Any:
 
 
 def _entries(value: Any) -> list[Any]:
-    """Return a list as it is, one value as a list of one, nothing as none."""
+    """Return a list unchanged, a single value as a list of one, None as an empty list."""
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _number(value: Any) -> float | int | None:
-    """Return a number, None if it is anything else."""
+    """Return the value if it is a number, else None."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _figure(value: Any) -> str:
-    """Write a number with thousands set apart."""
+    """Format a number with thousands separators."""
     number = _number(value)
     if number is None:
         return _text(value)
@@ -144,13 +144,13 @@ def _figure(value: Any) -> str:
 
 
 def _points(value: Any) -> str:
-    """Write a standard error of a share in percentage points."""
+    """Format the standard error of a share in percentage points."""
     number = _number(value)
     return _text(value) if number is None else f"\N{PLUS-MINUS SIGN}{100 * number:.2g} points"
 
 
 def _text(value: Any) -> str:
-    """Write a value the way people read it."""
+    """Format a value for people to read."""
     match value:
         case None:
             return "none"

@@ -1,4 +1,4 @@
-"""Trips, patterns and sample streams of a report."""
+"""Trips, patterns and sample streams for a report."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from retrasyn.space import Box, Grid
 
 
-N_DRAWN = 8  # of all, and of every length
+N_DRAWN = 8  # patterns drawn overall, and of every length
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
-    """All patterns of one side that occur, as codes, and how often each does."""
+    """The patterns that occur on one side, as codes, with their counts."""
 
     codes: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
@@ -40,7 +40,7 @@ class Counted:
         return most_frequent((self.codes[inside], self.counts[inside]), n)[0]
 
     def look_up(self, codes: npt.NDArray[np.int64]) -> list[tuple[int | None, int]]:
-        """Return rank and count of each pattern; equals share a rank, the absent have none."""
+        """Return (rank, count) of each pattern; ties share a rank, absent patterns have None."""
         here = np.isin(self.codes, codes)
         known = dict(zip(self.codes[here].tolist(), self.counts[here].tolist(), strict=True))
         ascending = np.sort(self.counts)
@@ -53,9 +53,9 @@ class Counted:
 
 
 def patterns(pair: Pair, *, top_patterns: int) -> dict[str, Any]:
-    """Return the first patterns of either side, and how many of the top ones both share.
+    """Return the top patterns of each side, and how many of them both sides share.
 
-    A pattern is drawn if it is among the first `N_DRAWN` of all or of its length, real or
+    A pattern is shown if it is among the first `N_DRAWN` overall or of its length, real or
     synthetic.
     """
     sizes = pair.grid.n_cells * kernels.N_DIRECTIONS ** np.arange(1, kernels.LONGEST)
@@ -90,7 +90,7 @@ def patterns(pair: Pair, *, top_patterns: int) -> dict[str, Any]:
 def _count(
     gridded: Gridded, grid: Grid, n_timestamps: int, table: npt.NDArray[np.int32]
 ) -> Counted:
-    """Count the patterns of the whole time, leaving the table as empty as it was."""
+    """Count the patterns over all timestamps; the table is left all zeros again."""
     codes = kernels.count_patterns(
         gridded.cells, gridded.starts, gridded.begins, 0, n_timestamps, grid.side, table
     )
@@ -99,13 +99,13 @@ def _count(
 
 N_LISTED = 10
 N_SCATTERED = 400
-_FINE = 2_000  # buckets of length, gathered into bars
+_FINE = 2_000  # buckets of length, merged into bars
 _MOST_BARS = 25
-_TAIL = 0.99  # share of streams, of either side, that get bars of their own
+_TAIL = 0.99  # share of streams, on either side, covered by bars of their own
 
 
 def trips(pair: Pair) -> dict[str, Any]:
-    """Return the most frequent trips, each as first cell, last cell, real and synthetic count."""
+    """Return the most frequent trips as (first cell, last cell, real count, synthetic count)."""
     n_cells = pair.grid.n_cells
     sides = [trip_counts(data, n_cells) for data in (pair.real, pair.synthetic)]
     codes = np.union1d(sides[0][0], sides[1][0])
@@ -126,23 +126,23 @@ def trips(pair: Pair) -> dict[str, Any]:
 
 
 def lengths(pair: Pair) -> dict[str, Any]:
-    """Return how many streams travel how far, in the unit of the coordinates."""
+    """Return the histogram of travelled lengths, in the unit of the coordinates."""
     fine, real, synthetic = length_histograms(pair, _FINE)
     bars = gather_bars(real, synthetic)
     return bars | {"edges": bars["edges"] * fine[1]}
 
 
 def durations(pair: Pair) -> dict[str, Any]:
-    """Return how many streams last how many timestamps."""
+    """Return the histogram of stream durations, in timestamps."""
     real, synthetic = duration_counts(pair)
     bars = gather_bars(real[1:], synthetic[1:])  # no stream lasts 0 timestamps
     return bars | {"edges": bars["edges"] + 1}
 
 
 def gather_bars(real: npt.NDArray[np.int64], synthetic: npt.NDArray[np.int64]) -> dict[str, Any]:
-    """Gather buckets into equal bars; where few streams reach far, the last bar holds the rest.
+    """Merge buckets into bars of equal width; a long tail goes into the last bar.
 
-    `edges` are numbers of buckets, one more than bars.
+    `edges` are bucket numbers, one more than there are bars.
     """
     reached = np.minimum(*(np.cumsum(side) / max(side.sum(), 1) for side in (real, synthetic)))
     usual = int(np.argmax(reached >= _TAIL)) + 1
@@ -159,15 +159,15 @@ def gather_bars(real: npt.NDArray[np.int64], synthetic: npt.NDArray[np.int64]) -
 
 
 N_STILL = 60
-N_MOVING = 40  # about as many are present at any time
+N_MOVING = 40  # streams present at any time, approximately
 MAX_STREAMS = 5_000
 _LEVELS = 0xFFFF
 
 
 def sample(synthetic: Gridded, grid: Grid, timeline: Timeline, *, seed: int) -> dict[str, Any]:
-    """Choose streams by the seed, if possible of two points or more; keep one point per frame.
+    """Sample streams by the seed, preferring two points or more; keep one point per frame.
 
-    The first `N_STILL` are drawn at once. Those behind them make the moving picture lively.
+    The first `N_STILL` appear in the still picture; the others only in the animation.
     """
     chosen = _choose(synthetic.lengths, timeline.n_timestamps, seed)
     rows, streams, frames = _points(synthetic, chosen, timeline)
@@ -199,7 +199,7 @@ def _choose(lengths: npt.NDArray[np.int64], n_timestamps: int, seed: int) -> npt
 def _points(
     data: Gridded, chosen: npt.NDArray[np.int64], timeline: Timeline
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the kept rows, the place of their stream in the sample, and their frame."""
+    """Return the kept rows, the index of their stream in the sample, and their frame."""
     lengths = data.lengths[chosen]
     first = np.cumsum(lengths) - lengths  # [n_chosen]
     streams = np.repeat(np.arange(chosen.size), lengths)
@@ -211,7 +211,7 @@ def _points(
 
 
 def _levels(values: npt.NDArray[np.float64], box: Box, axis: int) -> npt.NDArray[np.int64]:
-    """Round coordinates to 65,536 levels across the box."""
+    """Quantise coordinates to 65,536 levels across the box."""
     low, high = box[axis], box[axis + 2]
     share = np.clip((values - low) / (high - low), 0.0, 1.0)
     return np.rint(share * _LEVELS).astype(np.int64)

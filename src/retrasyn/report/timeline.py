@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from retrasyn.data.metadata import Clock
 
 MAX_FRAMES = 1_000
-MAX_VALUES = 500_000  # frames times cells: what keeps the file below three megabytes
+MAX_VALUES = 500_000  # frames times cells; keeps the file below three megabytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Timeline:
 
     @classmethod
     def over(cls, n_timestamps: int, *, n_cells: int, max_frames: int = MAX_FRAMES) -> Timeline:
-        """Choose the narrowest frames of which not too many are needed."""
+        """Choose the narrowest frames that stay within the limits."""
         n_frames = max(1, min(max_frames, MAX_VALUES // n_cells))
         return cls(n_timestamps, max(1, -(-n_timestamps // n_frames)))
 
@@ -51,7 +51,7 @@ class Timeline:
         return np.minimum(self.width, self.n_timestamps - self.begins)
 
     def means(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Average a value per timestamp over each frame, leaving out NaN: [n_frames]."""
+        """Average per-timestamp values over each frame, ignoring NaN: [n_frames]."""
         known = ~np.isnan(values)
         totals = np.add.reduceat(np.where(known, values, 0.0), self.begins)
         n_known = np.add.reduceat(known.astype(np.int64), self.begins)
@@ -59,16 +59,16 @@ class Timeline:
 
 
 def clock_facts(clock: Clock | None, first_t: int, last_t: int) -> dict[str, Any] | None:
-    """Return what a page needs to write times; None where the clock is unknown.
+    """Return what a page needs to show clock times; None where the clock is unknown.
 
-    `begin` counts the seconds of the clock's own time zone from 1970 to timestamp 0.
+    `begin` is timestamp 0 in seconds since 1970, in the clock's own time zone.
     """
     if clock is None:
         return None
     try:
         for t in (first_t, last_t):
             clock.time_of(t)
-    except OverflowError:  # beyond the years 1..9999 there is nothing to write
+    except OverflowError:  # no dates beyond the years 1..9999
         return None
     begin = clock.time_of(0)
     local = begin.replace(tzinfo=dt.UTC).timestamp()

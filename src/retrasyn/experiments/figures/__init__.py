@@ -1,4 +1,4 @@
-"""Plots of the reproduction in the paper's arrangement; `save` writes them as SVG and PNG."""
+"""Plots of the reproduction, arranged as in the paper; `save` writes them as SVG and PNG."""
 
 from __future__ import annotations
 
@@ -34,4 +34,4 @@ FIGURES: Mapping[str, Callable[[Results, Timings, Sequence[DataSet]], Figure]] =
     "grid": grid,
     "scale": scale,
 }
-"""The plot of each study that has one, by its name."""
+"""The drawing function of each study that has a plot, by study name."""

@@ -1,4 +1,4 @@
-"""Bars side by side: the ablations, the components, and the allocation strategies."""
+"""Bar charts: ablations, components and allocation strategies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SHORT = ("user", "model", "update", "synthesis", "total")
 
 @drawn
 def table4(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> Figure:
-    """Draw eight metrics of the ablations, the published figures as crosses."""
+    """Draw eight metrics of the ablations, with the published values as crosses."""
     book, measures = Book(results), [metric.key for metric in METRICS[:8]]
     methods = [row.methods[0] for row in ABLATIONS]
     figure, rows = panels(2 * len(datasets), 4)
@@ -58,7 +58,7 @@ def table4(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> 
 
 @drawn
 def table5(_results: Results, timings: Timings, datasets: Sequence[DataSet]) -> Figure:
-    """Draw seconds per component on a logarithmic axis, ours beside the published."""
+    """Draw seconds per component on a logarithmic axis, ours beside the published ones."""
     book = Book(timings)
     figure, rows = panels(1 if datasets else 0, max(len(datasets), 1), width=4.2, height=3.2)
     seen: list[SeedSummary | None] = []
@@ -90,7 +90,7 @@ def table5(_results: Results, timings: Timings, datasets: Sequence[DataSet]) -> 
 
 @drawn
 def allocation(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> Figure:
-    """Draw three metrics of every strategy, dividing the budget and dividing the users."""
+    """Draw three metrics of every strategy, under budget division and user division."""
     book = Book(results)
     figure, rows = panels(len(datasets), len(MEASURES), width=3.3)
     seen: list[SeedSummary | None] = []
@@ -124,7 +124,7 @@ def groups(
     what: str = "",
     alpha: float = 1.0,
 ) -> None:
-    """Draw groups of bars around 0, 1, 2...: one bar of each series in every group."""
+    """Draw groups of bars centred at 0, 1, 2, ..., with one bar per series in each group."""
     width = 0.8 / max(len(series), 1)
     for k, (name, figures) in enumerate(series.items()):
         shift = (k - (len(series) - 1) / 2) * width
@@ -142,7 +142,7 @@ def bars(
     what: str = "",
     alpha: float = 1.0,
 ) -> None:
-    """Draw means as bars with the spread over seeds; what is not known is left out."""
+    """Draw means as bars with error bars over seeds; missing values are left out."""
     known = [(a, figure) for a, figure in zip(x, figures, strict=True) if figure is not None]
     if not known:
         return
@@ -162,7 +162,7 @@ def bars(
 
 
 def _dots(axes: Axes, name: str, shift: float, figures: Sequence[SeedSummary | None]) -> None:
-    """Draw means as dots, which unlike bars need no zero."""
+    """Draw means as dots, which unlike bars need no zero baseline."""
     known = [(k + shift, figure.mean) for k, figure in enumerate(figures) if figure is not None]
     if known:
         look, (x, y) = LOOKS[name], zip(*known, strict=True)
@@ -172,7 +172,7 @@ def _dots(axes: Axes, name: str, shift: float, figures: Sequence[SeedSummary | N
 def crosses(
     axes: Axes, x: Sequence[float], figures: Sequence[float | None], name: str = "published"
 ) -> None:
-    """Mark published figures."""
+    """Draw published values as crosses."""
     known = [(a, figure) for a, figure in zip(x, figures, strict=True) if figure is not None]
     if known and axes.has_data():
         look = LOOKS["published"]

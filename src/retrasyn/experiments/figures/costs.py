@@ -1,4 +1,4 @@
-"""Tables of cost: time and error against K, time against the users, bits (Sec. IV-B, V)."""
+"""Plots of cost: time and error against K, time against users, bits sent (Sec. IV-B, V)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TIME = "Milliseconds per timestamp\n(smaller is better)"
 
 @drawn
 def grid(results: Results, timings: Timings, datasets: Sequence[DataSet]) -> Figure:
-    """Draw time as bars with query error as lines over it, and density error beside."""
+    """Draw time as bars with query error as lines on top, and density error beside them."""
     utility, seconds = Book(results), Book(timings)
     figure, rows = panels(len(datasets), 2, width=5.4, height=2.9)
     seen: list[SeedSummary | None] = []
@@ -67,7 +67,7 @@ def grid(results: Results, timings: Timings, datasets: Sequence[DataSet]) -> Fig
 
 @drawn
 def scale(_results: Results, timings: Timings, datasets: Sequence[DataSet]) -> Figure:
-    """Draw time against the share of the users, with straight lines through it."""
+    """Draw time against the share of users, with fitted straight lines."""
     book = Book(timings)
     figure, rows = panels(1 if datasets else 0, max(len(datasets), 1), width=3.8, height=3.0)
     seen: list[SeedSummary | None] = []
@@ -90,7 +90,7 @@ def scale(_results: Results, timings: Timings, datasets: Sequence[DataSet]) -> F
 
 @drawn
 def complexity(results: Results, timings: Timings, datasets: Sequence[DataSet]) -> Figure:
-    """Draw bits beside the bounds, and time against K and against users on logarithmic axes."""
+    """Draw bits sent beside their bounds, and time against K and users on logarithmic axes."""
     utility, seconds = Book(results), Book(timings)
     figure, rows = panels(len(datasets), 3, width=3.8, height=3.0)
     seen: list[SeedSummary | None] = []
@@ -108,7 +108,7 @@ def complexity(results: Results, timings: Timings, datasets: Sequence[DataSet]) 
 
 
 def _draw_bits(axes: Axes, book: Book[Cell], dataset: DataSet) -> list[SeedSummary | None]:
-    """Draw bars of bits, with n|S| and p n|S| marked."""
+    """Draw bits sent as bars, with n|S| and p n|S| marked."""
     names = [name for name in MAIN if name in book.methods(dataset.name)]
     seen: list[SeedSummary | None] = []
     for k, name in enumerate(names):
@@ -135,7 +135,7 @@ def _draw_bits(axes: Axes, book: Book[Cell], dataset: DataSet) -> list[SeedSumma
     if axes.has_data():
         axes.set_xscale("log")
         axes.margins(x=0.1)
-        axes.set_ylim(len(names) - 0.5, -0.5)  # the first on top
+        axes.set_ylim(len(names) - 0.5, -0.5)  # first method at the top
         axes.grid(axis="x")
     label(axes, title=dataset.title, across="bits per timestamp (smaller is better)", up="")
     return seen
@@ -144,13 +144,13 @@ def _draw_bits(axes: Axes, book: Book[Cell], dataset: DataSet) -> list[SeedSumma
 def _mark(
     axes: Axes, name: str, x: float, y: float, *, color: str, marker: str, size: float = 7
 ) -> None:
-    """Put one mark; those around others are hollow."""
+    """Draw one marker; that of p n|S|, which surrounds others, is hollow."""
     face = "none" if name == "p n|S|" else color
     axes.plot(x, y, marker, color=color, markerfacecolor=face, markersize=size, label=name)
 
 
 def _draw_growth(axes: Axes, book: Book[Timing], dataset: DataSet, field: str, letter: str) -> None:
-    """Draw times and the powers that fit them."""
+    """Draw times and the fitted power laws."""
     from matplotlib.ticker import LogLocator, NullLocator  # noqa: PLC0415 - only plots need it
 
     for method in GROWTH_METHODS:

@@ -1,4 +1,4 @@
-"""Line plots of utility against a setting: Table III, and the figures of w and phi."""
+"""Line plots of utility against a setting: Table III, and the figures for w and phi."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PER_ROW = 4
 
 @drawn
 def table3(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> Figure:
-    """Draw eight metrics against epsilon, two rows of panels for each data set."""
+    """Draw eight metrics against epsilon, in two rows of panels per data set."""
     measures = [metric.key for metric in METRICS[:8]]
     figure, rows, seen = _curves(results, datasets, measures, "epsilon", "privacy budget ε")
     places = [axes for row in rows for axes in row]
@@ -48,7 +48,7 @@ def table3(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> 
 
 @drawn
 def window(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> Figure:
-    """Draw one row of panels for each data set, the window across."""
+    """Draw metrics against the window w, in one row of panels per data set."""
     figure, rows, seen = _curves(results, datasets, WINDOW_MEASURES, "window", "window w")
     legend(figure, rows)
     note(figure, seen)
@@ -57,7 +57,7 @@ def window(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> 
 
 @drawn
 def span(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> Figure:
-    """Draw one row of panels for each data set, the evaluation span across."""
+    """Draw metrics against the evaluation span phi, in one row of panels per data set."""
     figure, rows, seen = _curves(results, datasets, SPAN_MEASURES, "span", "time range φ")
     for axes in (axes for row in rows for axes in row if axes.has_data()):
         axes.set_xscale("log")
@@ -71,7 +71,7 @@ def span(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> Fi
 def _curves(
     results: Results, datasets: Sequence[DataSet], measures: Sequence[str], field: str, across: str
 ) -> tuple[Figure, list[list[Axes]], list[SeedSummary | None]]:
-    """Draw every measure of every data set against one field; return also what was drawn."""
+    """Draw every measure of every data set against one field; also return the plotted summaries."""
     book = Book(results)
     n_columns = min(len(measures), PER_ROW)
     figure, rows = panels(len(datasets) * len(measures) // n_columns, n_columns)
@@ -99,7 +99,7 @@ def _read(
 
 
 def _scale(axes: Axes, measure: str) -> None:
-    """Begin errors at nothing; leave scores where they are."""
+    """Start the axis of errors at zero; leave the axis of scores alone."""
     if axes.has_data() and METRIC[measure].better == "smaller":
         axes.set_ylim(bottom=0)
 
@@ -107,7 +107,7 @@ def _scale(axes: Axes, measure: str) -> None:
 def _show_steps(
     book: Book[Cell], field: str, datasets: Sequence[DataSet], rows: list[list[Axes]]
 ) -> None:
-    """Mark the values that were run and no others."""
+    """Put ticks only at the values that were run."""
     per_dataset = len(rows) // max(len(datasets), 1)
     for k, row in enumerate(rows):
         values = book.steps(field, datasets[k // per_dataset].name)
@@ -116,7 +116,7 @@ def _show_steps(
 
 
 def _add_published(axes: Axes, measure: str, data: str) -> None:
-    """Add the paper's line of retrasyn-p."""
+    """Add the published curve of retrasyn-p."""
     figures = [
         published(measure, data=data, method="retrasyn-p", epsilon=epsilon) for epsilon in EPSILONS
     ]

@@ -1,7 +1,7 @@
-"""Style of plots: colour-blind-safe colours, panels, legends, reproducible files.
+"""Plot style: colour-blind-safe colours, panels, legends, reproducible files.
 
-The only door to matplotlib. Colours are those of Okabe and Ito, which the colour-blind can tell
-apart; markers, dashes and hatches say the same again without colour.
+The only module that imports matplotlib. Colours are those of Okabe and Ito, which colour-blind
+readers can tell apart; markers, dashes and hatches repeat the distinction without colour.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 FONT = "font-family:'DejaVu Sans', sans-serif"
-"""What style.py asks for; said once instead of at every text."""
+"""The font style.py sets; written once for the whole file instead of on every text element."""
 _NUMBER = re.compile(r"-?\d+\.\d+")
 _MEASURES = re.compile(r'\b(d|x|y|width|height|transform)="([^"]*)"')
 _STYLE = re.compile(r'style="([^"]*)"')
@@ -37,7 +37,7 @@ _NAME = re.compile(r' id="([^"]*)"')
 
 
 def slim(svg: str) -> str:
-    r"""Return the same picture in fewer bytes.
+    r"""Return the same SVG picture in fewer bytes.
 
     >>> slim('<path id="a" d="M 1.23456 2.0 \n   L 3.00001 4.5"/>')
     '<path d="M 1.23 2 L 3 4.5"/>'
@@ -48,13 +48,13 @@ def slim(svg: str) -> str:
     svg = _NAME.sub(lambda found: found[0] if f"#{found[1]}" in svg else "", svg)
     svg = svg.replace(f"{FONT};", "").replace("<svg ", f'<svg style="{FONT}" ', 1)
     found = 1
-    while found:  # from the inside out
+    while found:  # from the innermost out
         svg, found = _BARE_GROUP.subn(r"\1", svg)
     return re.sub(r"\s*\n\s*", "\n", svg)
 
 
 def _short(text: str) -> str:
-    """Round every number to hundredths and put the text on one line."""
+    """Round every number to hundredths and join the text into one line."""
     text = _NUMBER.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), text)
     return " ".join(text.split())
 
@@ -80,21 +80,21 @@ STYLE = {
     "legend.handlelength": 3.2,
     "lines.linewidth": 1.5,
     "lines.markersize": 5,
-    "svg.fonttype": "none",  # text stays text: small files that can be searched
+    "svg.fonttype": "none",  # keeps text as text: small, searchable files
     "svg.hashsalt": "retrasyn",
-    "xtick.major.size": 0,  # the grid shows where they are
+    "xtick.major.size": 0,  # grid lines show the positions
     "ytick.major.size": 0,
 }
 DARK = "#444444"
 SPREAD = "Error bars: sample standard deviation over"
 MEANS = "Means over"
-HANDLE, LETTER = 62, 6.2  # points of a legend's handle with its gaps, and of a letter
-NARROWEST = 6.5  # inches, so that legend and note find room above and below one panel
+HANDLE, LETTER = 62, 6.2  # points: a legend handle with its gaps, and one letter
+NARROWEST = 6.5  # inches; leaves room for the legend and the note around a single panel
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How one method is drawn, in lines and in bars."""
+    """How one method is drawn, as a line and as a bar."""
 
     colour: str
     marker: str
@@ -124,7 +124,7 @@ LOOKS = {
 
 
 def load_matplotlib() -> Any:
-    """Return the plotting library, or say how to get it."""
+    """Import matplotlib, or raise with the install command."""
     try:
         import matplotlib as mpl  # noqa: PLC0415 - only plots need it
     except ImportError:
@@ -133,7 +133,7 @@ def load_matplotlib() -> Any:
 
 
 def drawn(draw: Callable[Parameters, Figure]) -> Callable[Parameters, Figure]:
-    """Draw in our style, whatever the style of the process is."""
+    """Run a drawing function in our style, whatever style the process has set."""
 
     @functools.wraps(draw)
     def styled(*args: Parameters.args, **options: Parameters.kwargs) -> Figure:
@@ -144,7 +144,7 @@ def drawn(draw: Callable[Parameters, Figure]) -> Callable[Parameters, Figure]:
 
 
 def save(figure: Figure, path: Path) -> list[Path]:
-    """Write a plot as SVG and PNG beside each other, and return both; equal plots, equal files."""
+    """Write a plot as SVG and PNG and return both paths; equal plots give equal files."""
     with load_matplotlib().rc_context(STYLE):
         figure.draw_without_rendering()
     figure.set_layout_engine("none")  # laid out once: both files, and files to come, are alike
@@ -162,7 +162,7 @@ def save(figure: Figure, path: Path) -> list[Path]:
 def panels(
     n_rows: int, n_columns: int, *, width: float = 2.85, height: float = 2.4
 ) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure of equal panels, by rows; sizes in inches."""
+    """Return a figure with a grid of equal panels, as rows; sizes in inches."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - only plots need it
 
     size = max(n_columns * width, NARROWEST), max(n_rows, 1) * height + 0.7
@@ -173,7 +173,7 @@ def panels(
 
 
 def label(axes: Axes, *, title: str, across: str, up: str) -> None:
-    """Name a panel and its axes."""
+    """Set the title and axis labels of a panel."""
     axes.set_title("\n".join(textwrap.wrap(title, 30)))
     axes.set_xlabel(across)
     axes.set_ylabel(up)
@@ -184,14 +184,14 @@ def label(axes: Axes, *, title: str, across: str, up: str) -> None:
 
 
 def axis_title(metric: str) -> str:
-    """Return a metric's title and the direction of better, on two lines."""
+    """Return a metric's title and which direction is better, on two lines."""
     return f"{METRIC[metric].title}\n({DIRECTION[METRIC[metric].better]})"
 
 
 def line(
     axes: Axes, name: str, x: list[float], figures: list[SeedSummary | None], *, what: str = ""
 ) -> None:
-    """Draw means as a line with the spread over seeds; what is not known is left out."""
+    """Draw means as a line with error bars over seeds; missing values are left out."""
     known = [(a, figure) for a, figure in zip(x, figures, strict=True) if figure is not None]
     if not known:
         return
@@ -207,7 +207,7 @@ def line(
         linewidth=look.width,
         zorder=above,
     )
-    # One stroke with gaps for all error bars: matplotlib's own would be an element each.
+    # All error bars in one path with gaps: matplotlib's own would be one element each.
     ends = [(a, figure.mean, figure.spread or 0.0) for a, figure in known]
     across = [value for a, *_ in ends for value in (a, a, math.nan)]
     up = [value for _, y, half in ends for value in (y - half, y + half, math.nan)]
@@ -215,7 +215,7 @@ def line(
 
 
 def legend(figure: Figure, rows: Iterable[Iterable[Axes]]) -> None:
-    """Put one legend above all panels, every name once."""
+    """Put one legend above all panels, with every name once."""
     entries: dict[str, Any] = {}
     for row in rows:
         for axes in row:
@@ -224,14 +224,14 @@ def legend(figure: Figure, rows: Iterable[Iterable[Axes]]) -> None:
     names = sorted(entries, key=lambda name: "published" in name)
     if names:
         n_columns = _columns(names, 72 * float(figure.get_figwidth()))
-        # Legends are filled by columns; people read rows.
+        # Legends are filled column by column, but read row by row.
         names = [name for column in range(n_columns) for name in names[column::n_columns]]
         handles = [entries[name] for name in names]
         figure.legend(handles, names, loc="outside upper center", ncols=n_columns)
 
 
 def _columns(names: list[str], width: float) -> int:
-    """Return how many columns of a legend find room, in rows of equal length; sizes in points."""
+    """Return how many legend columns fit, with rows of equal length; sizes in points."""
     widths = [HANDLE + LETTER * len(name) for name in names]
     if sum(widths) <= width:
         return len(names)
@@ -242,5 +242,5 @@ def _columns(names: list[str], width: float) -> int:
 def note(
     figure: Figure, summaries: Iterable[SeedSummary | None], *, text: str = "", known: str = SPREAD
 ) -> None:
-    """Say below all panels what the bars mean and how many seeds there are."""
+    """Add a note below the panels: what the error bars mean, and the number of seeds."""
     figure.supxlabel(f"{text}{spread_text(summaries, known)}.", fontsize=9, color=DARK)

@@ -1,4 +1,4 @@
-"""Markdown tables of the reproduction: one function for each study, all of the same shape."""
+"""Markdown tables of the reproduction: one function per study, all with the same signature."""
 
 from __future__ import annotations
 
@@ -33,4 +33,4 @@ TABLES: Mapping[str, Callable[[Results, Timings, Sequence[DataSet]], str]] = {
     "grid": grid,
     "scale": scale,
 }
-"""The text of each study, by its name."""
+"""The function that writes each study's tables, by study name."""

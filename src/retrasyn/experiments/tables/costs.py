@@ -1,4 +1,4 @@
-"""Tables I and V and Sec. IV-B: the data sets, and what a timestamp costs."""
+"""Tables I and V and Sec. IV-B: the data sets, and the cost of a timestamp."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ METHODS = ("retrasyn-p", "retrasyn-b", "steered")
 
 
 def table5(_results: Results, timings: Timings, datasets: Sequence[DataSet]) -> str:
-    """Return one table per data set: ours, and how many times faster than published."""
+    """Return one table per data set: our times, and the speed-up over the published ones."""
     book = Book(timings)
     parts = []
     for dataset in datasets:
@@ -59,7 +59,7 @@ def table5(_results: Results, timings: Timings, datasets: Sequence[DataSet]) -> 
 
 
 def speed_up(book: Book[Timing], measure: str, data: str, method: str) -> float | None:
-    """Return how many times faster than published a component is."""
+    """Return the speed-up of a component over the published time."""
     ours, theirs = (
         book.read(measure, data=data, method=method),
         published_seconds(measure, data=data),
@@ -77,7 +77,7 @@ def _row(book: Book[Timing], measure: str, data: str, methods: list[str]) -> lis
 
 
 def _crowd(book: Book[Timing], data: str, methods: list[str]) -> str:
-    """Say how many people there were, because time depends on it."""
+    """State the mean number of active users, on which time depends."""
     crowds = [book.read("n_active", data=data, method=method) for method in methods]
     known = next((crowd for crowd in crowds if crowd is not None), None)
     return f"; {whole(known.mean)} active users on average" if known else ""
@@ -85,7 +85,7 @@ def _crowd(book: Book[Timing], data: str, methods: list[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """y = slope x + intercept by least squares, and the part of the variance it explains."""
+    """Least-squares line y = slope x + intercept, and the share of variance it explains (R^2)."""
 
     slope: float
     intercept: float
@@ -93,7 +93,7 @@ class Fit:
 
 
 def straight_line(x: Sequence[float], y: Sequence[float]) -> Fit | None:
-    """Fit a line, or return None if there are not two different x.
+    """Fit a line; None unless there are two different x.
 
     >>> straight_line([1, 2, 3], [3, 5, 7]).slope
     2.0
@@ -109,7 +109,7 @@ def straight_line(x: Sequence[float], y: Sequence[float]) -> Fit | None:
 
 
 def power_law(x: Sequence[float], y: Sequence[float]) -> Fit | None:
-    """Fit y = exp(intercept) x^slope on logarithms, leaving out what is not positive.
+    """Fit y = exp(intercept) x^slope on logarithms, ignoring values that are not positive.
 
     >>> round(power_law([1, 10, 100], [2, 200, 20_000]).slope, 6)
     2.0
@@ -118,7 +118,7 @@ def power_law(x: Sequence[float], y: Sequence[float]) -> Fit | None:
     return straight_line([np.log(a) for a, _ in known], [np.log(b) for _, b in known])
 
 
-# How the paper's bound of each component grows with K and with the users.
+# How the paper's bound on each component grows with K and with the number of users.
 BOUNDS = {
     "seconds_user": ("2", "1"),
     "seconds_model": ("2", "1"),
@@ -130,7 +130,7 @@ GROWTH_METHODS = ("retrasyn-b", "retrasyn-p", "steered")
 
 
 def complexity(results: Results, timings: Timings, datasets: Sequence[DataSet]) -> str:
-    """Return bits and exponents, one pair of tables per data set."""
+    """Return bits sent and growth exponents, two tables per data set."""
     utility, seconds = Book(results), Book(timings)
     parts = []
     for dataset in datasets:
@@ -142,7 +142,7 @@ def complexity(results: Results, timings: Timings, datasets: Sequence[DataSet]) 
 def growth(
     book: Book[Timing], measure: str, data: str, method: str, field: str
 ) -> list[tuple[float, float]]:
-    """Return (K or mean active users, seconds) while only one of side and share changes."""
+    """Return (K or mean active users, seconds) where only side or only share varies."""
     points = []
     for value in book.steps(field, data):
         key = {"data": data, "method": method, field: value}
@@ -153,7 +153,7 @@ def growth(
 
 
 def exponent(points: list[tuple[float, float]]) -> Fit | None:
-    """Return the power by which seconds grow."""
+    """Return the fitted exponent with which seconds grow."""
     return power_law([x for x, _ in points], [y for _, y in points])
 
 

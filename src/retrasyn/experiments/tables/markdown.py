@@ -1,4 +1,4 @@
-"""Markdown: tables, the figures in them with the seeds of a cell together, captions."""
+"""Markdown tables: cells summarised over seeds, number formats, captions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ METRIC: Mapping[str, Metric] = {metric.key: metric for metric in METRICS}
 
 @dataclass(frozen=True, slots=True)
 class SeedSummary:
-    """A measure over seeds; one seed has no spread."""
+    """Mean and spread of a measure over seeds; a single seed has no spread."""
 
     mean: float
     spread: float | None  # sample standard deviation
@@ -31,7 +31,7 @@ class SeedSummary:
 
 
 def summarise(values: list[float]) -> SeedSummary | None:
-    """Return the mean and the sample standard deviation, or None of nothing.
+    """Return the mean and the sample standard deviation; None for an empty list.
 
     >>> summarise([1.0, 2.0, 3.0])
     SeedSummary(mean=2.0, spread=1.0, n_seeds=3)
@@ -44,7 +44,7 @@ def summarise(values: list[float]) -> SeedSummary | None:
 
 
 class Book(Generic[Key]):
-    """A table of results opened for reading, the seeds of each cell together."""
+    """Reads a table of results, summarising each cell over its seeds."""
 
     def __init__(self, table: ResultTable[Key]) -> None:
         self._key_type = table.key_type
@@ -53,16 +53,16 @@ class Book(Generic[Key]):
             self._rows[dataclasses.replace(key, seed=0)].append(table.rows[key])
 
     def read(self, measure: str, **key: Any) -> SeedSummary | None:
-        """Return a measure of one cell; fields not named have their defaults."""
+        """Return a measure of one cell; fields that are not named have their defaults."""
         rows = self._rows.get(self._key_type(**key), [])
         return summarise([row[measure] for row in rows if measure in row])
 
     def steps(self, field: str, data: str) -> list[Any]:
-        """Return the values a field takes while all others stand at their defaults."""
+        """Return the values a field takes while all other fields have their defaults."""
         return sorted({getattr(key, field) for key in self._plain(field, data)})
 
     def methods(self, data: str, varying: str = "seed") -> list[str]:
-        """Return the methods run while at most one field leaves its default, in our order."""
+        """Return the methods run with at most one field off its default, in our order."""
         found = {key.method for key in self._plain(varying, data)}
         return [name for name in METHODS if name in found]
 
@@ -73,7 +73,7 @@ class Book(Generic[Key]):
 
 
 def merit(metric: Metric, value: float) -> float:
-    """Return a number that is larger the better a figure is.
+    """Return a number that grows with how good a score is.
 
     >>> merit(METRIC["stream_ratio"], 2.0) == merit(METRIC["stream_ratio"], 0.5)
     True
@@ -85,7 +85,7 @@ def merit(metric: Metric, value: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class TableEntry:
-    """One figure of ours, the published one beside it, and whether ours is the best of all."""
+    """Our value, the published one, and whether ours is the best of all."""
 
     ours: SeedSummary | None
     published: float | None = None
@@ -93,7 +93,7 @@ class TableEntry:
 
 
 def entry_text(entry: TableEntry, digits: int = 4) -> str:
-    """Return `mean ± spread (published)`, as far as each is known.
+    """Return `mean ± spread (published)`, leaving out what is unknown.
 
     >>> entry_text(TableEntry(SeedSummary(0.12345, 0.001, 3), 0.1338, best=True))
     '**0.1235** ± 0.0010 (0.1338)'
@@ -110,7 +110,7 @@ def entry_text(entry: TableEntry, digits: int = 4) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table, the first column to the left and numbers to the right.
+    """Return a Markdown table, with the first column left-aligned and the others right-aligned.
 
     >>> print(table(["method", "error"], [["steered", "0.03"]]))
     | method | error |
@@ -123,7 +123,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def heading(dataset: DataSet, note: str = "") -> str:
-    """Return the heading of a data set's block, and whether its data were made here."""
+    """Return the heading of a data set's section, saying whether the data was generated."""
     text = f"## {dataset.title}{note}"
     if dataset.generated:
         text += "\n\nGenerated data, not those of the paper: published figures are for orientation."
@@ -131,7 +131,7 @@ def heading(dataset: DataSet, note: str = "") -> str:
 
 
 def seeds_text(summaries: Iterable[SeedSummary | None]) -> str:
-    """Return over how many seeds the figures are, and how many are still to come.
+    """State the number of seeds behind the figures, and how many figures are missing.
 
     >>> seeds_text([SeedSummary(1.0, 0.1, 3), SeedSummary(1.0, None, 1), None])
     '1 to 3 seeds; 1 of 3 figures not computed'
@@ -150,7 +150,7 @@ def seeds_text(summaries: Iterable[SeedSummary | None]) -> str:
 def spread_text(
     summaries: Iterable[SeedSummary | None], known: str = "Mean ± sample standard deviation over"
 ) -> str:
-    """Return what the figures are: means with their spread, or values of a single seed.
+    """State what the figures are: means with a spread, or values of a single seed.
 
     >>> spread_text([SeedSummary(1.0, 0.1, 3)]), spread_text([SeedSummary(1.0, None, 1)])
     ('Mean ± sample standard deviation over 3 seeds', 'Values of 1 seed')
@@ -161,7 +161,7 @@ def spread_text(
 
 
 def milliseconds(summary: SeedSummary | None) -> str:
-    """Return seconds as milliseconds with three digits that count.
+    """Return seconds as milliseconds, with three significant digits.
 
     >>> milliseconds(SeedSummary(0.0123456, 0.0001, 3))
     '12.3 ± 0.1'
@@ -173,7 +173,7 @@ def milliseconds(summary: SeedSummary | None) -> str:
 
 
 def whole(value: float | None) -> str:
-    """Return a number without decimals, thousands apart.
+    """Return a number without decimals, with thousands separators.
 
     >>> whole(3167316.0)
     '3,167,316'
@@ -182,7 +182,7 @@ def whole(value: float | None) -> str:
 
 
 def times(value: float | None) -> str:
-    """Return a factor with three digits that count.
+    """Return a factor with three significant digits.
 
     >>> times(597.213), times(1.2345)
     ('597', '1.23')
@@ -191,7 +191,7 @@ def times(value: float | None) -> str:
 
 
 def _rounded(value: float) -> tuple[str, int]:
-    """Return a number with three digits that count, and how many of them are decimals."""
+    """Return a number with three significant digits, and how many of them are decimals."""
     magnitude = math.floor(math.log10(abs(value))) if value else 0
     n_decimals = min(max(2 - magnitude, 0), 5)
     return f"{value:,.{n_decimals}f}", n_decimals

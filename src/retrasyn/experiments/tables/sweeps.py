@@ -1,4 +1,4 @@
-"""Tables for one varied setting, and for the allocation strategies (Sec. V)."""
+"""Tables that vary one setting, and the table of allocation strategies (Sec. V)."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ SECONDS = "Running time, milliseconds per timestamp (smaller is better)"
 
 
 def window(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> str:
-    """Return the utility for windows of 10 to 50 timestamps."""
+    """Return utility for windows of 10 to 50 timestamps."""
     return _page(datasets, lambda data: _utility(results, data, WINDOW_MEASURES, "window", "w"))
 
 
 def span(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> str:
-    """Return the utility over evaluation spans of 5 to 100 timestamps."""
+    """Return utility over evaluation spans of 5 to 100 timestamps."""
     return _page(datasets, lambda data: _utility(results, data, SPAN_MEASURES, "span", "φ"))
 
 
 def grid(results: Results, timings: Timings, datasets: Sequence[DataSet]) -> str:
-    """Return time and utility for 2 to 18 cells a side."""
+    """Return time and utility for grids of 2 to 18 cells a side."""
 
     def blocks(data: str) -> Iterable[str]:
         yield from _time(Book(timings), data, "side", lambda side: f"K = {side}")
@@ -51,7 +51,7 @@ def grid(results: Results, timings: Timings, datasets: Sequence[DataSet]) -> str
 
 
 def scale(_results: Results, timings: Timings, datasets: Sequence[DataSet]) -> str:
-    """Return the time for 20 to 100 % of the users, and how straight its line is."""
+    """Return the time for 20 to 100 % of the users, and how linear it is."""
 
     def blocks(data: str) -> Iterable[str]:
         book = Book(timings)
@@ -65,7 +65,7 @@ def scale(_results: Results, timings: Timings, datasets: Sequence[DataSet]) -> s
 def time_against_users(
     book: Book[Timing], data: str, method: str
 ) -> list[tuple[float, SeedSummary, float]]:
-    """Return (share, seconds, mean active users) of every share that was timed."""
+    """Return (share, seconds, mean active users) for every timed share."""
     points = []
     for share in book.steps("share", data):
         key: dict[str, Any] = {"data": data, "method": method, "share": share}
@@ -127,13 +127,13 @@ STRATEGIES = {
     "Adaptive": ("retrasyn-b", "retrasyn-p"),
     "Uniform": ("uniform-b", "uniform-p"),
     "Sample": ("sample-b", "sample-p"),
-    "Random": ("", "random-p"),  # a slot of one's own divides users only
+    "Random": ("", "random-p"),  # slots of their own exist under user division only
 }
-"""Each strategy dividing the budget, and dividing the users."""
+"""The method of each strategy under budget division and under user division."""
 
 
 def allocation(results: Results, timings: Timings, datasets: Sequence[DataSet]) -> str:
-    """Return one table per data set, strategies in rows."""
+    """Return one table per data set, with strategies in rows."""
     utility, seconds = Book(results), Book(timings)
     parts = []
     for dataset in datasets:
@@ -171,7 +171,7 @@ def _cost(utility: Book[Cell], seconds: Book[Timing], data: str, method: str) ->
 
 
 def _apart(seconds: Book[Timing], data: str) -> str:
-    """Say how far apart the strategies are in time, which the paper calls negligible."""
+    """State how much the strategies differ in time, which the paper calls negligible."""
     parts = []
     for k, division in enumerate("bp"):
         read = [

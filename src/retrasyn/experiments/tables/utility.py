@@ -1,4 +1,4 @@
-"""Tables III and IV: the utility of every method, and what its parts are worth."""
+"""Tables III and IV: utility of every method, and ablations of its parts."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ MAIN = (*LDP_IDS, "retrasyn-b", "retrasyn-p", "steered")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One row; of several methods, the best mean counts in each cell."""
+    """One row; if it stands for several methods, the best mean counts in each cell."""
 
     title: str
     methods: tuple[str, ...]
-    paper: str = ""  # the method of the paper it is compared with
+    paper: str = ""  # the paper's method to compare with
     faithful: bool = False
-    beside: tuple[Source, ...] = ()  # whose figures stand below it in the headline
-    in_contest: bool = True  # may be the best: keeps its guarantee and was not picked afterwards
+    beside: tuple[Source, ...] = ()  # whose results are shown below it in the headline table
+    in_contest: bool = True  # may be marked best: keeps its guarantee, not selected afterwards
 
     def read(self, book: Book[Cell], metric: str, **key: Any) -> SeedSummary | None:
-        """Return our figure of one cell."""
+        """Return our result for one cell."""
         figures = [
             book.read(metric, method=method, faithful=self.faithful, **key)
             for method in self.methods
@@ -123,7 +123,7 @@ CAPTION = (
 
 
 def table3(results: Results, timings: Timings, datasets: Sequence[DataSet]) -> str:
-    """Return the headline, then one block per data set with one table per metric."""
+    """Return the headline table, then one section per data set with one table per metric."""
     book = Book(results)
     parts = [headline(results, timings, datasets)]
     for dataset in datasets:
@@ -141,7 +141,7 @@ def table3(results: Results, timings: Timings, datasets: Sequence[DataSet]) -> s
 
 
 def headline(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> str:
-    """Return one table per data set at epsilon 1: methods in rows, metrics in columns."""
+    """Return one table per data set at epsilon 1, with methods in rows and metrics in columns."""
     book = Book(results)
     parts = []
     for dataset in datasets:
@@ -164,7 +164,7 @@ def headline(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -
 
 
 def known_lines(book: Book[Cell], data: str, epsilons: Iterable[float]) -> dict[Line, str]:
-    """Return the rows of which anything was computed, each with its group."""
+    """Return the rows that have any result, each with its group."""
     return {
         line: group
         for group, lines in GROUPS.items()
@@ -179,7 +179,7 @@ def known_lines(book: Book[Cell], data: str, epsilons: Iterable[float]) -> dict[
 def read_entries(
     book: Book[Cell], lines: Iterable[Line], metric: str, data: str, **sweep: Sequence[Any]
 ) -> list[list[TableEntry]]:
-    """Return the figures of some rows over the values of one field, the best of each marked."""
+    """Return the entries of some rows over the values of one field, marking the best."""
     ((field, values),) = sweep.items()
     rows = list(lines)
     columns = []
@@ -199,13 +199,13 @@ def read_entries(
 
 
 def best_mean(metric: Metric, rows: Iterable[tuple[Line, SeedSummary | None]]) -> float | None:
-    """Return the best mean of the rows that are in the contest."""
+    """Return the best mean among the rows that may be marked best."""
     means = [figure.mean for line, figure in rows if figure is not None and line.in_contest]
     return max(means, key=lambda mean: merit(metric, mean), default=None)
 
 
 def named(metric: Metric) -> str:
-    """Return a metric's title with the direction of better.
+    """Return a metric's title and which direction is better.
 
     >>> named(METRIC["density_error"])
     'Density error (smaller is better)'
@@ -214,7 +214,7 @@ def named(metric: Metric) -> str:
 
 
 def _grouped(heads: list[str], lines: dict[Line, str], entries: list[list[TableEntry]]) -> str:
-    """Return a table in which each group of rows is announced."""
+    """Return a table in which each group of rows has a heading row."""
     rows, last = [], ""
     for (line, group), row in zip(lines.items(), entries, strict=True):
         if group != last:
@@ -227,7 +227,7 @@ def _grouped(heads: list[str], lines: dict[Line, str], entries: list[list[TableE
 def _headline_rows(
     lines: dict[Line, str], entries: list[list[TableEntry]], data: str
 ) -> Iterable[list[str]]:
-    """Yield every row, and below it what the paper and the authors' program say of it."""
+    """Yield every row, followed by the results of the paper and of the authors' program."""
     last = ""
     for (line, group), row in zip(lines.items(), entries, strict=True):
         if group != last:
@@ -261,7 +261,7 @@ def _ours(tables: Iterable[list[list[TableEntry]]]) -> Iterable[SeedSummary | No
 
 
 def table4(results: Results, _timings: Timings, datasets: Sequence[DataSet]) -> str:
-    """Return one table per data set at epsilon 1: metrics in rows, methods in columns."""
+    """Return one table per data set at epsilon 1, with metrics in rows and methods in columns."""
     book = Book(results)
     parts = []
     for dataset in datasets:
