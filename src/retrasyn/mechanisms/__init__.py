@@ -1,4 +1,4 @@
-"""How much to ask for at each timestamp, and what to make of the answer.
+"""Mechanisms: how much to ask for at each timestamp, and how to use the answers.
 
 A mechanism is a generator: it yields an `Ask`, is sent an `Estimate` (or None when nobody
 reported), and returns an `Outcome`. It does no I/O, so every driver runs the same object.

@@ -1,4 +1,4 @@
-"""What a mechanism sees, what it remembers, and the loop that drives its dialogue."""
+"""What a mechanism sees and remembers, and the loop that drives its dialogue."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from retrasyn.messages import MICRO, Ask, Estimate, Flags, Topic
 from retrasyn.space import StateSpace
 
 MEMORY = 32
-"""How many past collections are remembered; the lookback of a portion may not exceed it."""
+"""Number of past collections remembered; the lookback of a portion may not exceed it."""
 
 
 class MechanismMemory(Protocol):
-    """What a mechanism remembers between timestamps. A dialogue returns the next one."""
+    """What a mechanism remembers between timestamps. A dialogue returns the next memory."""
 
     released: npt.NDArray[np.float64] | None
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return everything as plain arrays."""
+        """Return the memory as plain arrays."""
         ...  # pragma: no cover - a protocol has no body
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take everything over from plain arrays."""
+        """Restore the memory from plain arrays."""
         ...  # pragma: no cover - a protocol has no body
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a mechanism made of one timestamp: the released frequencies (f-tilde)."""
+    """The result of a mechanism at one timestamp: the released frequencies (f-tilde)."""
 
     released: npt.NDArray[np.float64] | None  # [n_states], sums to 1; None before any report
     n_significant: int
-    fresh: bool  # whether reports of this timestamp went into it
+    fresh: bool  # whether it uses reports of this timestamp
     memory: MechanismMemory  # for the next timestamp
-    hazard: npt.NDArray[np.float64] | None = None  # of quitting by age, from age 1 on
-    size: int | None = None  # how many are present, where that had to be estimated
+    hazard: npt.NDArray[np.float64] | None = None  # of quitting, by age from 1 on
+    size: int | None = None  # number of people present, where it had to be estimated
     mass_variance: npt.NDArray[np.float64] | None = None  # [n_cells, 9], of each move's share
 
 
@@ -51,10 +51,10 @@ Dialogue = Generator[Ask, Estimate | None, Outcome]
 
 @dataclass(slots=True)
 class ReleasedMemory:
-    """The latest releases; nothing in it was not already public.
+    """The latest releases; it contains nothing that is not already public.
 
-    Only timestamps with reports enter it. Were the others to count, a night with nobody would
-    bring the deviation of Eq. 9 to zero, and with it the portion, for ever.
+    Only timestamps with reports are included. If the others counted, a night without anyone would
+    drive the deviation of Eq. 9 to zero, and with it the portion, for ever.
     """
 
     released: npt.NDArray[np.float64] | None = None
@@ -64,7 +64,7 @@ class ReleasedMemory:
     last_t: int = 0  # of the last collection
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return everything as plain arrays."""
+        """Return the memory as plain arrays."""
         return {
             "released": np.empty(0) if self.released is None else self.released,
             "history": np.array(self.history),
@@ -73,18 +73,18 @@ class ReleasedMemory:
         }
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take everything over from plain arrays."""
+        """Restore the memory from plain arrays."""
         self.released = arrays["released"] if arrays["released"].size else None
         self.history = deque(list(arrays["history"]), maxlen=MEMORY)
         self.significant = deque(arrays["significant"].tolist(), maxlen=MEMORY)
         self.n_collections, self.last_t = arrays["collections"].tolist()
 
     def unchanged(self) -> Outcome:
-        """Return the outcome of a timestamp without new estimates: the last release stands."""
+        """Return the outcome of a timestamp without new estimates: the last release is repeated."""
         return Outcome(released=self.released, n_significant=0, fresh=False, memory=self)
 
     def renewed(self, released: npt.NDArray[np.float64], n_significant: int, t: int) -> Outcome:
-        """Return the outcome of a timestamp whose reports made a new release."""
+        """Return the outcome of a timestamp with a new release."""
         after = dataclasses.replace(
             self,
             released=released,
@@ -101,7 +101,7 @@ _M = TypeVar("_M")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """All a mechanism may look at when it decides: public settings and its own past."""
+    """Everything a mechanism may use for its decision: public settings and its own past."""
 
     t: int
     first_t: int
@@ -109,14 +109,14 @@ class View:
     gap: int  # timestamps between two full-budget reports of one key
     reading: Interpretation
     memory: MechanismMemory  # made by the mechanism itself
-    size: int = 0  # of the active users; not looked at where presence is hidden
+    size: int = 0  # number of active users; unused where presence is hidden
     n_enrolled: int = 0  # ledger keys that could be asked
     epsilon: int = MICRO  # of a whole window, in micro-nats
     splits_users: bool = True  # whether a share is of the users, or of epsilon
     flags: Flags | None = None  # where starting and stopping are public
 
     def memory_as(self, kind: type[_M]) -> _M:
-        """Return the memory as the class that the mechanism opened."""
+        """Return the memory as the class the mechanism opened."""
         if not isinstance(self.memory, kind):
             raise AssertionError(f"a mechanism is given {self.memory!r}, and opened a {kind}")  # noqa: TRY004 - our mistake
         return self.memory
@@ -128,7 +128,7 @@ class View:
 
     @property
     def warming_up(self) -> bool:
-        """Whether the model is still being started."""
+        """Whether the model is still warming up."""
         return self.past.n_collections < self.reading.warm_up
 
     @property
@@ -138,11 +138,11 @@ class View:
 
 
 class Mechanism(Protocol):
-    """One timestamp's dialogue."""
+    """Conducts the dialogue of each timestamp."""
 
     @property
     def asks_once(self) -> bool:
-        """Whether what is asked of a timestamp is known before its first answer."""
+        """Whether the asks of a timestamp are known before its first answer."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
@@ -151,16 +151,16 @@ class Mechanism(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def open_memory(self, states: StateSpace, gap: int, topics: Sequence[Topic]) -> MechanismMemory:
-        """Return an empty memory; `topics` are what the method's devices can be asked about."""
+        """Return an empty memory; `topics` lists what the method's devices can be asked about."""
         ...  # pragma: no cover - a protocol has no body
 
     def dialogue(self, view: View) -> Dialogue:
-        """Yield asks, be sent estimates, return the outcome; the view's memory stays as it is."""
+        """Yield asks, receive estimates, return the outcome; never changes the view's memory."""
         ...  # pragma: no cover - a protocol has no body
 
 
 def drive(dialogue: Dialogue, collect: Callable[[Ask], Estimate | None]) -> Outcome:
-    """Answer every ask of a dialogue until it returns."""
+    """Run a dialogue to its end, answering every ask."""
     try:
         ask = next(dialogue)
         while True:

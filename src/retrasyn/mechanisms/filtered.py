@@ -1,4 +1,4 @@
-"""Ask everyone at their phase; filter in time, shrink in space: the estimator of `steered`.
+"""The estimator of `steered`: everyone reports in phase; filter in time, shrink in space.
 
 One dialogue serves all three ways to treat presence; what it asks about are the topics of the
 method's row. By `count`, everybody reports over all states and a few report ages; under `flags`,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 Vector: TypeAlias = "npt.NDArray[np.float64]"
 Reading: TypeAlias = "tuple[npt.NDArray[np.float64], float]"
-"""Frequencies and the variance of each."""
+"""Frequencies, and the variance of each."""
 
 _LEAST_MOVING = 0.05
 _LEAST_PRESENCE = 0.01
@@ -48,16 +48,16 @@ _UNKNOWN = 1e6  # variance of what nobody has reported yet
 
 @dataclass(slots=True)
 class FilterMemory:
-    """All that the estimator remembers."""
+    """Everything the estimator remembers."""
 
     states: StateSpace
-    banks: dict[Topic, FilterBank]  # by what was asked
+    banks: dict[Topic, FilterBank]  # by topic
     ages: AgeMemory | None
     shrinkage: ShrinkageMemory = field(default_factory=ShrinkageMemory)
     released: npt.NDArray[np.float64] | None = None
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return everything as plain arrays."""
+        """Return the memory as plain arrays."""
         slow = self.shrinkage.slow_density
         arrays: dict[str, npt.NDArray[Any]] = {
             "released": np.empty(0) if self.released is None else self.released,
@@ -71,7 +71,7 @@ class FilterMemory:
         return arrays
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take everything over from plain arrays."""
+        """Restore the memory from plain arrays."""
         self.released = arrays["released"] if arrays["released"].size else None
         slow = arrays["slow_density"]
         self.shrinkage = ShrinkageMemory(slow if slow.size else None, arrays["priors"].copy())
@@ -92,21 +92,21 @@ class FilterMemory:
 
     @property
     def started(self) -> bool:
-        """Whether a move was ever reported."""
+        """Whether any move has been reported yet."""
         return next(iter(self.banks.values())).started
 
     @property
     def presence(self) -> float:
-        """Share of the enrolled that is present, where presence is hidden."""
+        """Share of enrolled devices that are present, where presence is hidden."""
         bank = self.banks.get("present")
         if bank is None or not bank.started:
             return 1.0 if bank is None else 0.0
         return min(max(float(bank.read(STAY)[0][0]), 0.0), 1.0)
 
     def readings(self) -> tuple[Reading, Reading, Reading, Reading]:
-        """Return moves read fast and slowly, [n_cells, 9] each, then enters and quits, [n_cells].
+        """Return fast and slow readings of moves, [n_cells, 9] each, then enters and quits, [n_cells].
 
-        Frequencies are shares of those present, and come with their variance.
+        Frequencies are shares of those present and come with their variance.
         """
         n_moves, n_cells = self.states.n_moves, self.states.grid.n_cells
         bank = self.banks.get("transition") or self.banks["move"]
@@ -120,14 +120,14 @@ class FilterMemory:
         return self._in_table(fast), self._in_table(slow), *ends
 
     def _read_ends(self, about: Literal["enter", "quit"]) -> Reading:
-        """Return one kind of endpoint; unknown before its first report."""
+        """Return the reading of enters or quits; unknown before the first report."""
         bank = self.banks[about]
         if bank.started:
             return bank.read_all_time()
         return np.zeros(self.states.grid.n_cells), _UNKNOWN
 
     def _in_table(self, reading: Reading) -> Reading:
-        """Lay moves out by cell and direction."""
+        """Arrange moves by cell and direction."""
         table = np.zeros(self.states.move_index.shape)
         known = self.states.move_index >= 0
         table[known] = reading[0][: self.states.n_moves]
@@ -136,14 +136,14 @@ class FilterMemory:
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """The filter bank and empirical Bayes, over one stratum of states or three."""
+    """Filter bank and empirical Bayes, over one stratum of states or three."""
 
-    balanced: bool = True  # use that shares sum to a known total
+    balanced: bool = True  # use the fact that shares sum to a known total
     asks_once: ClassVar[bool] = True
     unary_only: ClassVar[bool] = False
 
     def open_memory(self, states: StateSpace, gap: int, topics: Sequence[Topic]) -> FilterMemory:
-        """Return empty filters for every topic, and for ages where they are one."""
+        """Return empty filters for every topic, including ages if they are one."""
         groups = groups_of(states)
         strata: dict[Topic, npt.NDArray[np.int64]] = {
             "transition": groups,
@@ -159,7 +159,7 @@ class Filtered:
         )
 
     def dialogue(self, view: View) -> Dialogue:
-        """Ask, filter, shrink; what was remembered before is left as it was."""
+        """Ask, filter and shrink; the previous memory is not changed."""
         memory = view.memory_as(FilterMemory).copied()
         fresh = False
         for about, bank in memory.banks.items():
@@ -185,7 +185,7 @@ class Filtered:
         )
 
     def _moving_share(self, totals: Vector | None, view: View) -> float | None:
-        """Return the share of moves among all states, where it is known without the reports."""
+        """Return the share of moves among all states, if it is known without reports."""
         if not self.balanced:
             return None
         if view.flags is not None:
@@ -208,7 +208,7 @@ class Filtered:
         shrinkage.follow(moves.mass, states.grid)
         if view.flags is None:
             entering, quitting = shrinkage.shrink_endpoints(enter, quit_, totals)
-        else:  # where people start and stop was asked of those who do; how many do is known
+        else:  # only those who start or stop were asked where; how many did is known
             entering, quitting = shrinkage.shrink_endpoints(enter, quit_, np.ones(2))
             n_quitting = view.flags.ages_of_quitters.size
             n_states = max(view.size + n_quitting, 1)
@@ -216,14 +216,14 @@ class Filtered:
             quitting *= n_quitting / n_states / quitting.sum()
         ending = entering.sum() + quitting.sum()
         moving = max(1.0 - ending, _LEAST_MOVING)
-        if moving == _LEAST_MOVING:  # noise of few reports; all shares together are 1
+        if moving == _LEAST_MOVING:  # noise of few reports; all shares must still sum to 1
             entering, quitting = (part * ((1.0 - moving) / ending) for part in (entering, quitting))
         mass = moving * moves.mass[states.grid.neighbour_table >= 0]
         return np.concatenate([mass, entering, quitting]), moves.mass_variance
 
 
 def _balanced(reading: Reading, whole: float, states: StateSpace) -> Reading:
-    """Spread what a table of moves lacks of a known sum evenly over it: least squares."""
+    """Spread the difference to a known sum evenly over a table of moves: least squares."""
     table, variance = reading
     near = states.move_index >= 0
     return table + near * ((whole - table.sum()) / states.n_moves), variance
@@ -232,7 +232,7 @@ def _balanced(reading: Reading, whole: float, states: StateSpace) -> Reading:
 def _ask_ages(
     view: View, ages: AgeMemory
 ) -> Generator[Ask, Estimate | None, tuple[Vector, Vector | None]]:
-    """Ask about every threshold; return the hazard by age and the totals of endpoints."""
+    """Ask about every age threshold; return the hazard by age and the totals of endpoints."""
     entering, quitting = ages.step(view.size)
     for which, threshold in enumerate(ages.thresholds):
         question = Question(about="older", threshold=threshold)
@@ -244,5 +244,5 @@ def _ask_ages(
 
 
 def _scaled(reading: Reading, factor: float) -> Reading:
-    """Return a reading of shares as shares of something larger."""
+    """Return a reading rescaled to shares of a larger whole."""
     return reading[0] * factor, reading[1] * factor**2

@@ -1,6 +1,6 @@
-"""One question per timestamp (Alg. 1, lines 10 to 16), about a portion of what is left (Eq. 9, 10).
+"""One ask per timestamp (Alg. 1, lines 10 to 16), for a portion of what is left (Eq. 9, 10).
 
-Portions first, then the mechanism that asks for one and updates the release.
+First the portions, then the mechanism that asks for one and updates the release.
 """
 
 import math
@@ -20,10 +20,10 @@ _T = TypeVar("_T")
 
 
 class Portion(Protocol):
-    """Decides what to ask for."""
+    """Decides how much to ask for."""
 
     def ask(self, view: View) -> Ask | None:
-        """Return the ask of this timestamp, or None for none."""
+        """Return the ask of this timestamp; None to skip it."""
         ...  # pragma: no cover - a protocol has no body
 
 
@@ -46,8 +46,8 @@ class Adaptive:
     def ask(self, view: View) -> Ask | None:
         """Ask for 1/w while warming up, then for p_t.
 
-        A portion too small to draw anybody would be final: nothing is asked, so nothing changes,
-        so the deviation stays small. After a whole window of silence 1/w is asked for again.
+        A portion too small to select anyone would be permanent: nothing is asked, so nothing changes,
+        so the deviation stays small. After a whole window without reports, 1/w is asked for again.
         """
         starting = view.warming_up or view.silent
         share = 1.0 / view.window if starting else self.portion(view)
@@ -61,7 +61,7 @@ class Adaptive:
         return min(self.gain / view.window * calm * pace, self.max_portion)
 
     def deviation(self, view: View) -> float:
-        """Return how far the last release stands from the recent mean (Eq. 9)."""
+        """Return how far the last release is from the recent mean (Eq. 9)."""
         recent = np.stack(self._recent(list(view.past.history), view))  # [terms, n_states]
         difference = recent[-1] - recent.sum(axis=0) / self._terms(view)
         if view.reading.deviation == "signed":
@@ -78,7 +78,7 @@ class Adaptive:
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """The same for every timestamp: epsilon / gap, or one in `gap` of the available users."""
+    """The same at every timestamp: epsilon / gap, or one in `gap` of the available users."""
 
     def ask(self, view: View) -> Ask | None:
         """Ask for one part in `gap`."""
@@ -87,26 +87,26 @@ class Uniform:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Everything at every `gap`-th timestamp, nothing between."""
+    """Everything at every `gap`-th timestamp, nothing in between."""
 
     def ask(self, view: View) -> Ask | None:
-        """Ask for all or nothing."""
+        """Ask for everything or nothing."""
         return Ask(share=1.0) if (view.t - view.first_t) % view.gap == 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Everything:
-    """All that is offered: whoever is asked decides alone when to report."""
+    """Everything available: devices decide for themselves when to report."""
 
     def ask(self, view: View) -> Ask | None:
-        """Ask for all."""
+        """Ask for everything."""
         del view
         return Ask(share=1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class OneAsk:
-    """A portion and an update."""
+    """Asks for a portion, and applies an update rule to the estimate."""
 
     portion: Portion
     update: Update
@@ -119,7 +119,7 @@ class OneAsk:
         return ReleasedMemory()
 
     def dialogue(self, view: View) -> Dialogue:
-        """Ask once; without reports the previous release stands."""
+        """Ask once; without reports the previous release is repeated."""
         ask = self.portion.ask(view)
         estimate = (yield ask) if ask is not None else None
         past = view.past

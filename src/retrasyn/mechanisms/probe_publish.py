@@ -36,7 +36,7 @@ HALF = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A share that was published at t."""
+    """A publication at t, and the share it used."""
 
     t: int
     share: float
@@ -46,13 +46,13 @@ class Schedule(Protocol):
     """Decides how much a publication may use."""
 
     def share(self, t: int, first_t: int, gap: int, past: Sequence[Publication]) -> float:
-        """Return the share for timestamp t, 0 for none; `past` reaches back over a window."""
+        """Return the share for timestamp t, 0 for none; `past` covers at least a window."""
         ...  # pragma: no cover - a protocol has no body
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Half of what publications of the window have left: exponentially less (LBD, LPD).
+    """Half of what the window's publications have left: exponentially decreasing (LBD, LPD).
 
     >>> schedule = Distribution()
     >>> schedule.share(0, 0, 20, []), schedule.share(1, 0, 20, [Publication(0, 0.25)])
@@ -60,7 +60,7 @@ class Distribution:
     """
 
     def share(self, t: int, first_t: int, gap: int, past: Sequence[Publication]) -> float:
-        """Halve what remains of the publishing half."""
+        """Return half of what remains of the publication half."""
         del first_t
         spent = sum(one.share for one in past if one.t > t - gap)
         return max(HALF - spent, 0.0) / 2
@@ -68,9 +68,9 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Absorption:
-    """An even part, together with the parts that were skipped before (LBA, LPA).
+    """An even part, plus the parts skipped before it (LBA, LPA).
 
-    A publication that absorbed k parts beside its own silences the k timestamps after it.
+    A publication that absorbed k parts besides its own silences the k timestamps after it.
 
     >>> Absorption().share(2, 0, 5, [])
     0.30000000000000004
@@ -79,7 +79,7 @@ class Absorption:
     """
 
     def share(self, t: int, first_t: int, gap: int, past: Sequence[Publication]) -> float:
-        """Take the parts of the timestamps since the last publication that were not given away."""
+        """Return the unused parts of the timestamps since the last publication."""
         part = HALF / gap
         free_since = first_t
         if past:
@@ -91,7 +91,7 @@ class Absorption:
 
 @dataclass(slots=True)
 class PublicationMemory(ReleasedMemory):
-    """What was released, and which shares publications used."""
+    """The past releases, and the shares that publications used."""
 
     gap: int = 1
     past: deque[Publication] = field(default_factory=deque)
@@ -104,19 +104,19 @@ class PublicationMemory(ReleasedMemory):
         return dataclasses.replace(self, past=past)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return everything as plain arrays."""
+        """Return the memory as plain arrays."""
         past = [(one.t, one.share) for one in self.past]
         return ReleasedMemory.to_arrays(self) | {"past": np.array(past, np.float64).reshape(-1, 2)}
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take everything over from plain arrays."""
+        """Restore the memory from plain arrays."""
         ReleasedMemory.load_arrays(self, arrays)
         self.past = deque(Publication(int(t), float(share)) for t, share in arrays["past"])
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeThenPublish:
-    """A schedule of publications."""
+    """Probes at every timestamp and publishes by a schedule."""
 
     schedule: Schedule
     asks_once: ClassVar[bool] = False
@@ -130,10 +130,10 @@ class ProbeThenPublish:
         return PublicationMemory(gap=gap)
 
     def dialogue(self, view: View) -> Dialogue:
-        """Probe; publish if the last release is further off than a new one would be.
+        """Probe; publish if the last release is further from the truth than a new one would be.
 
-        Before anything was released there is nothing to be near to: then a publication is made
-        whatever the probe says. A publication counts as soon as it is asked for: who was asked
+        Before the first release there is nothing to compare with, so a publication is made
+        whatever the probe says. A publication counts as soon as it is asked for: whoever was asked
         has spent, whether or not an estimate came of it.
         """
         memory = view.memory_as(PublicationMemory)
@@ -154,7 +154,7 @@ class ProbeThenPublish:
 def dissimilarity(previous: npt.NDArray[np.float64], probe: Estimate) -> float:
     """Return an unbiased estimate of the mean squared distance of the truth from a release.
 
-    The squared distance of an estimate holds its own variance beside: Eq. 3 and f / n for every
+    The squared distance of an estimate includes its own variance: Eq. 3 plus f / n for every
     state, and the frequencies of all states sum to one.
     """
     own = probe.variance + 1.0 / (probe.n * previous.size)
@@ -162,9 +162,9 @@ def dissimilarity(previous: npt.NDArray[np.float64], probe: Estimate) -> float:
 
 
 def publication_error(view: View, share: float) -> float:
-    """Return the variance of an estimate from a share of the resource (Eq. 3).
+    """Return the variance of an estimate from a share of the budget or the users (Eq. 3).
 
-    A share that buys no report, or no epsilon, has an infinite one.
+    It is infinite if the share is too small for a single report, or leaves no epsilon.
     """
     epsilon = view.epsilon if view.splits_users else int(share * view.epsilon)
     n = n_users_of(share, view.n_enrolled) if view.splits_users else view.n_enrolled

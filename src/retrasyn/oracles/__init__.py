@@ -1,6 +1,6 @@
-"""How one state is hidden among all, and how many such reports add up to frequencies.
+"""Frequency oracles: how one state is hidden among all, and how reports yield frequencies.
 
-`threshold` needs nothing beyond the standard library, so nothing is imported here before it is
+`threshold` needs only the standard library, so nothing is imported here until it is
 asked for.
 """
 

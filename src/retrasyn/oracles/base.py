@@ -1,6 +1,6 @@
-"""What every oracle is and does: one answer hidden, many reports added up (Sec. II-A).
+"""The interface of all frequency oracles: perturb one answer, aggregate many reports (Sec. II-A).
 
-A report *supports* an answer if it speaks for it: its bit is on, it is the symbol, its hash
+A report *supports* an answer if its bit is on, it is that symbol, or its hash
 matches. A report supports its own answer with probability p and any other with probability q < p;
 all else follows from the two.
 """
@@ -18,21 +18,21 @@ from retrasyn.oracles.registry import OracleRow
 
 @dataclass(frozen=True, slots=True)
 class Oracle(ABC):
-    """One way to hide an answer at one budget, given in micro-nats."""
+    """A way to hide an answer at one budget, given in micro-nats."""
 
     epsilon: int
     row: ClassVar[OracleRow]
 
     @classmethod
     def of(cls, epsilon: int, n_answers: int) -> Self:
-        """Return the oracle for a number of answers; few have to know it."""
+        """Return the oracle for a number of answers; most oracles do not depend on it."""
         del n_answers
         return cls(epsilon)
 
     @property
     @abstractmethod
     def threshold(self) -> int:
-        """T: a 64-bit word below it leads away from the truth."""
+        """T: a 64-bit word below it leads to a lie."""
 
     @property
     @abstractmethod
@@ -46,7 +46,7 @@ class Oracle(ABC):
 
     @property
     def gap(self) -> float:
-        """What a report is more likely to support its own answer than another: p - q."""
+        """P - q: how much more likely a report is to support its own answer than another."""
         return self.p - self.q
 
     def variance(self, n: int) -> float:
@@ -54,7 +54,7 @@ class Oracle(ABC):
         return self.q * (1 - self.q) / (n * self.gap**2)
 
     def variance_at(self, n: int, frequency: float) -> float:
-        """Return the exact variance where a share of the reporters holds an answer.
+        """Return the exact variance if a share `frequency` of the reporters holds the answer.
 
         For unary encoding this is Eq. 3 + f / n.
         """
@@ -74,7 +74,7 @@ class Oracle(ABC):
         key: int,
         n_answers: int,
     ) -> npt.NDArray[np.uint8]:
-        """Turn many states into reports with addressed words: [n, report_bytes]."""
+        """Perturb many states into reports, using addressed words: [n, report_bytes]."""
 
     @abstractmethod
     def aggregate(self, packed: npt.NDArray[np.uint8], *, n_answers: int) -> Aggregate:
@@ -93,7 +93,7 @@ class Oracle(ABC):
         return Aggregate(counts=kept + noise, n=n)
 
     def estimate(self, aggregate: Aggregate) -> Estimate:
-        """Return unbiased frequencies from a sum of at least one report."""
+        """Return unbiased frequencies from an aggregate of at least one report."""
         share = aggregate.counts / aggregate.n
         return Estimate(
             frequencies=(share - self.q) / self.gap,

@@ -1,4 +1,4 @@
-"""The binary response: yes or no in one bit, the truth except with probability q.
+"""Binary randomised response: yes or no in one bit, true except with probability q.
 
 q = T / 2^64 is the exact figure just above 1 / (e^epsilon + 1), the same as for a noise bit of
 unary encoding, so that (1 - q) / q never exceeds e^epsilon. The argument is in
@@ -20,7 +20,7 @@ from retrasyn.oracles.threshold import WORD, noise_threshold
 
 @dataclass(frozen=True, slots=True)
 class BinaryResponse(Oracle):
-    """The oracle of a yes or no at one budget, given in micro-nats.
+    """The oracle for yes-or-no questions at one budget, given in micro-nats.
 
     >>> oracle = BinaryResponse(1_000_000)
     >>> round(oracle.q, 4), round(oracle.variance(100), 4)
@@ -41,12 +41,12 @@ class BinaryResponse(Oracle):
 
     @property
     def p(self) -> float:
-        """Probability of a bit that is kept."""
+        """Probability that the bit is kept."""
         return 1.0 - self.q
 
     @property
     def gap(self) -> float:
-        """P - q, so that the variance is the same whatever the truth."""
+        """P - q; with this the variance does not depend on the truth."""
         return 1 - 2 * self.q
 
     def perturb(
@@ -62,5 +62,5 @@ class BinaryResponse(Oracle):
         return kernels.flip_addressed(states, addresses, np.uint64(key), np.uint64(self.threshold))
 
     def aggregate(self, packed: npt.NDArray[np.uint8], *, n_answers: int) -> Aggregate:
-        """Add reports up."""
+        """Sum up the reports."""
         return Aggregate(counts=kernels.count_bits(packed, n_answers), n=len(packed))

@@ -1,7 +1,7 @@
-"""Generalised randomised response: say the truth, or one of the other answers.
+"""Generalised randomised response: report the truth, or one of the other answers.
 
-The smallest report, and the least variance among few answers. Null is one more answer, so that
-every device has n_answers others to choose from when it lies. The argument is in
+The smallest report, and the least variance for few answers. Null is one more answer, so that
+every device has n_answers others to choose from when it lies. The proof is in
 `docs/proofs/grr.md`.
 """
 
@@ -20,7 +20,7 @@ from retrasyn.oracles.threshold import WORD, lie_threshold
 
 @dataclass(frozen=True, slots=True)
 class GRR(Oracle):
-    """The oracle at one budget, given in micro-nats, for so many answers besides null.
+    """The oracle at one budget, given in micro-nats, for a number of answers besides null.
 
     >>> oracle = GRR(1_000_000, 4)
     >>> round(oracle.p, 4), round(oracle.q, 4), round(oracle.variance(100), 4)
@@ -58,7 +58,7 @@ class GRR(Oracle):
         key: int,
         n_answers: int,
     ) -> npt.NDArray[np.uint8]:
-        """Turn many states into symbols, lowest byte first: [n, report_bytes]."""
+        """Perturb many states into symbols, lowest byte first: [n, report_bytes]."""
         packed: npt.NDArray[np.uint8] = kernels.perturb_symbols(
             states,
             addresses,
@@ -70,7 +70,7 @@ class GRR(Oracle):
         return packed
 
     def aggregate(self, packed: npt.NDArray[np.uint8], *, n_answers: int) -> Aggregate:
-        """Count symbols; those that say null support nothing."""
+        """Count the symbols; null supports no answer."""
         return Aggregate(counts=kernels.count_symbols(packed, n_answers), n=len(packed))
 
     def draw_counts(
@@ -78,8 +78,8 @@ class GRR(Oracle):
     ) -> Aggregate:
         """Draw the sum of n reports from the true counts: the same law, in O(n_answers).
 
-        A report is the truth with probability p - q, and else any symbol with the same
-        probability, its own included.
+        A report is the truth with probability p - q, and otherwise any symbol with equal
+        probability, the true one included.
         """
         kept = generator.binomial(true, self.gap)
         kept_null = generator.binomial(n - true.sum(), self.gap)

@@ -1,8 +1,8 @@
-"""Optimised local hashing: hash the answer to few values, then say that value or another.
+"""Optimised local hashing: hash the answer to few values, then report that value or another.
 
-Every report has a hash of its own, drawn by its seed, so that answers which share a value in one
-report do not in the next. About the variance of unary encoding in a report of a few bytes; adding
-reports up costs a hash per report and answer. The argument is in `docs/proofs/olh.md`.
+Every report has a hash function of its own, given by its seed, so that answers which collide in
+one report do not in the next. About the variance of unary encoding in a report of a few bytes;
+aggregating costs one hash per report and answer. The proof is in `docs/proofs/olh.md`.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class OLH(Oracle):
 
     @property
     def n_values(self) -> int:
-        """g: how many values an answer is hashed to."""
+        """g: the number of values an answer is hashed to."""
         return hash_range(self.epsilon)
 
     @property
@@ -46,7 +46,7 @@ class OLH(Oracle):
 
     @property
     def q(self) -> float:
-        """Probability that a report matches another answer: 1 / g, if the hash is a good one."""
+        """Probability that a report matches another answer: 1 / g, for a good hash."""
         return 1.0 / self.n_values
 
     def perturb(
@@ -57,7 +57,7 @@ class OLH(Oracle):
         key: int,
         n_answers: int,
     ) -> npt.NDArray[np.uint8]:
-        """Turn many states into seeds and values, lowest byte first: [n, report_bytes]."""
+        """Perturb many states into seeds and values, lowest byte first: [n, report_bytes]."""
         packed: npt.NDArray[np.uint8] = kernels.perturb_hashed(
             states,
             addresses,
@@ -69,6 +69,6 @@ class OLH(Oracle):
         return packed
 
     def aggregate(self, packed: npt.NDArray[np.uint8], *, n_answers: int) -> Aggregate:
-        """Count for each answer the reports whose value its hash is."""
+        """Count for each answer the reports whose value equals its hash."""
         counts = kernels.count_hashed(packed, n_answers, np.uint64(self.n_values))
         return Aggregate(counts=counts, n=len(packed))

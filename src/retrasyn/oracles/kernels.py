@@ -1,6 +1,6 @@
-"""Many reports at once: perturb, pack and count, compiled.
+"""Compiled kernels that perturb, pack and count many reports at once.
 
-The same reports as in `single.py`, of the same words, for simulated devices.
+For simulated devices; from the same words they make the same reports as `single.py`.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ def perturb_addressed(
     threshold: np.uint64,
     n_answers: int,
 ) -> npt.NDArray[np.uint8]:
-    """Perturb one state per report with addressed words; bits packed little-endian.
+    """Perturb one state per report with addressed words; bits are packed little-endian.
 
     A state of -1 is a null report: every bit is noise.
     """
@@ -52,20 +52,20 @@ def flip_addressed(
 
 @njit(nogil=True, cache=True)
 def count_bits(packed: npt.NDArray[np.uint8], n_answers: int) -> npt.NDArray[np.int64]:
-    """Add packed reports up, bit by bit."""
+    """Sum packed reports, bit by bit."""
     n_bytes = (n_answers + 7) // 8
     counts = np.zeros((n_bytes, 8), np.int64)
     for i in range(packed.shape[0]):
         for byte in range(n_bytes):
             eight = packed[i, byte]
-            for bit in range(8):  # of fixed length, so that the eight are counted at once
+            for bit in range(8):  # fixed length, so that the compiler counts all eight at once
                 counts[byte, bit] += (eight >> bit) & 1
     return counts.ravel()[:n_answers]
 
 
 @njit(inline="always")
 def _uniform(word: np.uint64, n: np.uint64, own_key: np.uint64, next_one: int) -> np.uint64:
-    """Return one of 0..n-1, each equally likely: words of the incomplete last lap are redrawn."""
+    """Return one of 0..n-1, uniformly: the surplus 2^64 mod n words are redrawn."""
     incomplete = (np.uint64(0) - n) % n
     while word < incomplete:
         word = word_at(own_key, np.uint64(next_one))
@@ -77,7 +77,7 @@ def _uniform(word: np.uint64, n: np.uint64, own_key: np.uint64, next_one: int) -
 def _hide(
     truth: np.uint64, others: np.uint64, threshold: np.uint64, own_key: np.uint64, first: int
 ) -> np.uint64:
-    """Return the truth, or with the exact probability of a lie one of the others."""
+    """Return the truth or, with the exact probability of a lie, one of the others."""
     lies = word_at(own_key, np.uint64(first)) < threshold
     choice = word_at(own_key, np.uint64(first + 1))
     other = _uniform(choice, others, own_key, first + 2)
@@ -95,7 +95,7 @@ def perturb_symbols(
     n_answers: int,
     n_bytes: int,
 ) -> npt.NDArray[np.uint8]:
-    """Turn states into symbols, lowest byte first; null (-1) is the symbol n_answers."""
+    """Perturb states into symbols, lowest byte first; null (-1) is the symbol n_answers."""
     packed = np.empty((states.size, n_bytes), np.uint8)
     for i in range(states.size):
         own_key = word_at(key, addresses[i])
@@ -108,7 +108,7 @@ def perturb_symbols(
 
 @njit(nogil=True, cache=True)
 def count_symbols(packed: npt.NDArray[np.uint8], n_answers: int) -> npt.NDArray[np.int64]:
-    """Count how often each symbol was sent, except null and what is no symbol at all."""
+    """Count how often each symbol was sent, except null and invalid symbols."""
     counts = np.zeros(n_answers, np.int64)
     for i in range(packed.shape[0]):
         symbol = np.int64(0)
@@ -121,7 +121,7 @@ def count_symbols(packed: npt.NDArray[np.uint8], n_answers: int) -> npt.NDArray[
 
 @njit(inline="always")
 def _hash_answer(seed_key: np.uint64, answer: int, n_values: np.uint64) -> np.uint64:
-    """Return the value an answer hashes to, under the key made of a seed."""
+    """Return the value an answer hashes to under the key derived from a seed."""
     high = word_at(seed_key, np.uint64(answer)) >> np.uint64(32)
     return (high * n_values) >> np.uint64(32)
 
@@ -135,7 +135,7 @@ def perturb_hashed(
     n_values: np.uint64,
     n_bytes: int,
 ) -> npt.NDArray[np.uint8]:
-    """Turn states into a seed of four bytes and a value; null (-1) is any value."""
+    """Perturb states into a four-byte seed and a value; null (-1) gives a uniform value."""
     packed = np.empty((states.size, n_bytes), np.uint8)
     for i in range(states.size):
         own_key = word_at(key, addresses[i])
@@ -153,7 +153,7 @@ def perturb_hashed(
 
 @njit(inline="always")
 def _open_hashed(report: npt.NDArray[np.uint8]) -> tuple[np.uint64, np.uint64]:
-    """Return the key made of a report's seed, and its value."""
+    """Return the key derived from a report's seed, and its value."""
     seed, value = np.uint64(0), np.uint64(0)
     for k in range(4):
         seed |= np.uint64(report[k]) << np.uint64(8 * k)
@@ -166,7 +166,7 @@ def _open_hashed(report: npt.NDArray[np.uint8]) -> tuple[np.uint64, np.uint64]:
 def count_hashed(
     packed: npt.NDArray[np.uint8], n_answers: int, n_values: np.uint64
 ) -> npt.NDArray[np.int64]:
-    """Count for each answer the reports that hold its hash."""
+    """Count for each answer the reports whose value equals its hash."""
     counts = np.zeros(n_answers, np.int64)
     for i in range(packed.shape[0]):
         seed_key, value = _open_hashed(packed[i])
@@ -179,7 +179,7 @@ def count_hashed(
 def match_hashed(
     packed: npt.NDArray[np.uint8], n_answers: int, n_values: np.uint64
 ) -> npt.NDArray[np.uint8]:
-    """Tell for each report which answers it holds the hash of: [n, n_answers]."""
+    """Return which answers each report matches: [n, n_answers]."""
     matches = np.empty((packed.shape[0], n_answers), np.uint8)
     for i in range(packed.shape[0]):
         seed_key, value = _open_hashed(packed[i])

@@ -58,5 +58,5 @@ class OUE(Oracle):
         return packed
 
     def aggregate(self, packed: npt.NDArray[np.uint8], *, n_answers: int) -> Aggregate:
-        """Add packed reports up."""
+        """Sum packed reports, bit by bit."""
         return Aggregate(counts=kernels.count_bits(packed, n_answers), n=len(packed))

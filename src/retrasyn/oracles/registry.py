@@ -1,7 +1,7 @@
-"""Every oracle in one row: what devices, wire, service, command line and audit know of it.
+"""The table of oracles: all that devices, wire, service, command line and audit know of each.
 
-Standard library only, so that devices can read it; the implementations that need numpy, and what
-the audit knows of them, are named here and imported where they are asked for. A new oracle is one
+Standard library only, so that devices can use it; implementations that need numpy, and the laws
+for the audit, are named here and imported on demand. A new oracle is one
 more row of `ORACLES`.
 """
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from retrasyn.space import StateSpace
 
 SMALL_FACTOR = 2.0
-"""How much more variance than the least a small report may have."""
+"""How many times the least variance the "small" choice may have."""
 
 
 class ReportMaker(Protocol):
     """Makes one report, as a device does."""
 
     def __call__(self, state: int, n_answers: int, *, epsilon: int, words: Words) -> bytes:
-        """Return the bytes that would be sent."""
+        """Return the bytes of the report."""
         ...  # pragma: no cover - a protocol has no body
 
 
@@ -45,31 +45,31 @@ class ReportMaker(Protocol):
 class OracleRow:
     """One oracle.
 
-    A report is some bytes of any value (a seed, say), then a number, lowest byte first, of which
-    `largest` tells the greatest an honest device sends. Size and validity follow from that.
+    A report is some bytes of arbitrary value (a seed, say), then a number, lowest byte first;
+    `largest` gives the greatest an honest device sends. Size and validity follow from that.
 
     >>> [row.n_bytes(1_000_000, 328) for row in (*ORACLES.values(), BINARY)]
     [41, 2, 5, 1]
     """
 
-    name: str  # as it stands in settings, manifests and receipts
-    report: ReportMaker  # what a device runs
-    largest: Callable[[int, int], int]  # of epsilon in micro-nats and the number of answers
-    n_free: int = 0  # leading bytes of any value
-    implementation: str  # "module:class", an `Oracle` of many reports at once
-    law: str = ""  # "module:class", a `ReportLaw` for the audit; none, if empty
-    poisoning_tests: bool = False  # whether `retrasyn.poisoning` knows its reports
+    name: str  # in settings, manifests and receipts
+    report: ReportMaker  # the function that devices run
+    largest: Callable[[int, int], int]  # from epsilon in micro-nats and the number of answers
+    n_free: int = 0  # leading bytes of arbitrary value
+    implementation: str  # "module:class" of an `Oracle` for many reports at once
+    law: str = ""  # "module:class" of a `ReportLaw` for the audit; empty: none
+    poisoning_tests: bool = False  # whether `retrasyn.poisoning` can inspect its reports
 
     def n_bytes(self, epsilon: int, n_answers: int) -> int:
         """Return the size of a report."""
         return self.n_free + n_whole_bytes(self.largest(epsilon, n_answers))
 
     def is_possible(self, bits: bytes, epsilon: int, n_answers: int) -> bool:
-        """Tell whether an honest device could send these bits; their size is right already."""
+        """Tell whether an honest device could send these bits, which have the right size."""
         return int.from_bytes(bits[self.n_free :], "little") <= self.largest(epsilon, n_answers)
 
     def at(self, epsilon: int, n_answers: int) -> Oracle:
-        """Return the oracle at one budget, for many reports at once; this needs numpy."""
+        """Return the vectorised oracle at one budget; this needs numpy."""
         oracle: Oracle = load(self.implementation).of(epsilon, n_answers)
         return oracle
 
@@ -110,16 +110,16 @@ BINARY = OracleRow(
     largest=lambda epsilon, n_answers: 1,  # noqa: ARG005
     implementation="retrasyn.oracles.binary:BinaryResponse",
 )
-"""The binary response: answers every question of yes or no, whatever oracle is named."""
+"""The binary response: used for every yes-or-no question, whatever oracle is named."""
 
 PAPER_ORACLE = "oue"
-"""The paper's oracle, taken unless another is named."""
+"""The paper's oracle, used by default."""
 CHOICES = ("auto", "small")
-"""Ways to have an oracle chosen: by the least variance, or by the smallest report."""
+"""Ways to choose an oracle automatically: by least variance, or by smallest report."""
 if TYPE_CHECKING:
     OracleName = str
     OracleWish = str
-else:  # literals at run time, which the command line lists and checks
+else:  # literals at run time, so that the command line lists and checks them
     OracleName = Literal[tuple(ORACLES)]
     OracleWish = Literal[(*ORACLES, *CHOICES)]
 
@@ -138,14 +138,14 @@ def find_oracle(name: str) -> OracleRow:
 
 
 def check_wish(wish: str) -> str:
-    """Return a wish that is an oracle or a way to choose one; refuse any other."""
+    """Return the wish if it is an oracle or a way to choose one; refuse anything else."""
     if wish not in (known := (*ORACLES, *CHOICES)):
         raise SettingError(f"oracle {wish!r} is not one of {', '.join(known)}")
     return wish
 
 
 def row_for(question: Question, oracle: str) -> OracleRow:
-    """Return what hides the answers to a question where an oracle is named for all others.
+    """Return the oracle for a question, given the one named for all but yes-or-no questions.
 
     >>> from retrasyn.messages import Question
     >>> row_for(Question(about="present"), "oue").name
@@ -155,15 +155,15 @@ def row_for(question: Question, oracle: str) -> OracleRow:
 
 
 def load(path: str) -> Any:
-    """Import what a row names as "module:class"."""
+    """Import an object given as "module:class"."""
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)
 
 
 def choose_oracle(wish: str, epsilon: int, n_answers: int) -> str:
-    """Return the oracle wished for: itself, the least variance, or the smallest report.
+    """Return the named oracle, or the one with the least variance or the smallest report.
 
-    The smallest report is looked for among oracles with at most twice the least variance.
+    The smallest report is chosen among oracles with at most twice the least variance.
 
     >>> choose_oracle("auto", 1_000_000, 328), choose_oracle("small", 1_000_000, 328)
     ('oue', 'olh')
@@ -182,12 +182,12 @@ def choose_oracle(wish: str, epsilon: int, n_answers: int) -> str:
 
 
 def oracle_for(grant: Grant) -> Oracle:
-    """Return the binary response for yes and no, the granted oracle for everything else."""
+    """Return the binary response for yes-or-no questions, else the granted oracle."""
     return row_for(grant.question, grant.oracle).at(grant.epsilon, grant.n_answers)
 
 
 def n_answers(question: Question, states: StateSpace) -> int:
-    """Return how many answers a question has; yes and no are one bit."""
+    """Return how many answers a question has; a yes-or-no question is one bit."""
     match question.about:
         case "older" | "present":
             return 1

@@ -1,9 +1,9 @@
-"""One report on a device, from the operating system's words (standard library only).
+"""One report on a device, from the operating system's random words (standard library only).
 
-Every function turns fresh 64-bit words into a report by comparing integers; there is no float on
-the way. How many words are drawn does not depend on the state, up to a redraw that happens less
-than once in 2^48 reports. The arguments are in `docs/proofs`: `oue.md`, `grr.md`, `olh.md` and
-`binary.md`. Compiled code in `kernels.py` makes the same reports of the same words, for many
+Every function turns fresh 64-bit words into a report by comparing integers; no floats are
+involved. How many words are drawn does not depend on the state, up to a redraw that happens less
+than once in 2^48 reports. The proofs are in `docs/proofs`: `oue.md`, `grr.md`, `olh.md` and
+`binary.md`. The compiled code in `kernels.py` makes the same reports from the same words, for many
 simulated devices at once.
 """
 
@@ -15,14 +15,14 @@ from retrasyn.oracles.threshold import HALF, WORD, hash_range, lie_threshold, no
 from retrasyn.randomness.words import Words, draw, system_bytes
 
 NULL = -1
-"""The state of a device that has nothing to say."""
+"""The state of a device that has nothing to report."""
 MAX_ANSWERS = 65_535
 SEED_BYTES = 4
 _WORD_BYTES = 8
 
 
 def report_unary(state: int, n_answers: int, *, epsilon: int, words: Words = system_bytes) -> bytes:
-    """Return one bit per answer (OUE), packed from the lowest bit on, padded with zeros.
+    """Return one bit per answer (OUE), packed from the lowest bit on, zero-padded.
 
     >>> len(report_unary(3, 328, epsilon=1_000_000))
     41
@@ -50,7 +50,7 @@ def report_symbol(
 
 
 def report_hash(state: int, n_answers: int, *, epsilon: int, words: Words = system_bytes) -> bytes:
-    """Return a fresh seed and the hashed answer or another value (OLH); null is any value.
+    """Return a fresh seed and the hashed answer or another value (OLH); null is a uniform value.
 
     >>> len(report_hash(3, 328, epsilon=1_000_000))
     5
@@ -82,7 +82,7 @@ def report_binary(
 
 
 def n_whole_bytes(largest: int) -> int:
-    """Return how many bytes the numbers up to a largest take.
+    """Return how many bytes it takes to hold numbers up to `largest`.
 
     >>> n_whole_bytes(255), n_whole_bytes(256)
     (1, 2)
@@ -91,9 +91,9 @@ def n_whole_bytes(largest: int) -> int:
 
 
 def hash_answer(seed: int, answer: int, n_values: int) -> int:
-    """Return the value an answer hashes to under a seed of 32 bits.
+    """Return the value an answer hashes to under a 32-bit seed.
 
-    Two rounds of the finaliser of SplitMix64, in whole numbers modulo 2^64.
+    Two rounds of the SplitMix64 finaliser, in integers modulo 2^64.
 
     >>> [hash_answer(7, answer, 4) for answer in range(8)]
     [0, 3, 1, 1, 0, 0, 3, 2]
@@ -106,7 +106,7 @@ _STRIDE = 0x9E3779B97F4A7C15
 
 
 def _word_at(key: int, identifier: int) -> int:
-    """Return what `word_at` of the compiled kernels returns."""
+    """Return the same as `word_at` of the compiled kernels."""
     z = (key + identifier * _STRIDE) % WORD
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % WORD
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB % WORD
@@ -114,7 +114,7 @@ def _word_at(key: int, identifier: int) -> int:
 
 
 def _hide(truth: int, others: int, epsilon: int, words: Words, two: Sequence[int]) -> int:
-    """Return the truth, or with the exact probability of a lie one of the others."""
+    """Return the truth or, with the exact probability of a lie, one of the others."""
     lot, choice = two
     other = _uniform(choice, others, words)
     other += other >= truth
@@ -122,7 +122,7 @@ def _hide(truth: int, others: int, epsilon: int, words: Words, two: Sequence[int
 
 
 def _uniform(word: int, n: int, words: Words) -> int:
-    """Return one of 0..n-1, each equally likely: words of the incomplete last lap are redrawn."""
+    """Return one of 0..n-1, uniformly: the surplus 2^64 mod n words are redrawn."""
     while word < WORD % n:
         (word,) = _draw_words(words, 1)
     return word % n
@@ -134,7 +134,7 @@ def _draw_words(words: Words, n: int) -> tuple[int, ...]:
 
 
 def _check_state(state: int, n_answers: int) -> None:
-    """Refuse what is no answer, without telling what it was."""
+    """Refuse an invalid state, without revealing it in the message."""
     if not 1 <= n_answers <= MAX_ANSWERS:
         raise SettingError(
             f"{n_answers} answers are outside 1..{MAX_ANSWERS:,}; use a coarser grid"

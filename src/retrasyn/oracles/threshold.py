@@ -3,8 +3,8 @@
 A bit is 1 iff a uniform 64-bit word is below T = ceil(2^64 / (e^epsilon + 1)). Rounding up makes
 q = T / 2^64 at least 1 / (e^epsilon + 1), so the real epsilon never exceeds the stated one. The
 exponential is enclosed between two integers, so the ceiling is right and not merely close.
-Answers among more than two have a threshold of the same kind.
-"""
+exponential is enclosed between two integers, so the ceiling is exact and not merely close.
+Choices among more than two answers have a threshold of the same kind."""
 
 from functools import lru_cache
 
@@ -32,7 +32,7 @@ def _exponential_enclosed(epsilon: int, bits: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=4096)
 def lie_threshold(epsilon: int, others: int) -> int:
-    """Return how many of 2^64 words lead away from the truth, to one of some other answers.
+    """Return how many of 2^64 words lead to a lie, that is, to one of the other answers.
 
     T = ceil(2^64 others / (e^epsilon + others)) for a budget in micro-nats. With T words shared
     evenly among the others, the truth is at most e^epsilon times as likely as each of them.
@@ -66,9 +66,9 @@ def noise_threshold(epsilon: int) -> int:
 
 @lru_cache(maxsize=4096)
 def hash_range(epsilon: int) -> int:
-    """Return g, how many values an answer is hashed to: 1 + e^epsilon, to the nearest integer.
+    """Return g, the number of values an answer is hashed to: 1 + e^epsilon, rounded to the nearest.
 
-    That is where the variance is least (2 at least, 65,536 at most). Privacy holds for any g.
+    This minimises the variance; g is kept within 2..65,536. Privacy holds for any g.
 
     >>> hash_range(1_000_000), hash_range(100_000)
     (4, 2)

@@ -1,1 +1,1 @@
-"""Who may spend how much, when; and the proof afterwards that nobody spent more."""
+"""Privacy accounting: how much each user may spend and when, and an independent recount of it."""

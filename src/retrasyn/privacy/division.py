@@ -1,6 +1,6 @@
-"""What is split between timestamps: epsilon or the users (Sec. III-E).
+"""What is divided among timestamps: epsilon or the users (Sec. III-E).
 
-A division is a choice of the method's row. The ledger it opens turns asks into grants.
+A division is part of a method's row. The ledger it opens turns asks into grants.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from retrasyn.privacy.selection import Sampling, Selection, UniformDraw
 
 
 class Division(Protocol):
-    """What is split, and the ledger that goes with it."""
+    """What is divided among timestamps, and the ledger that accounts for it."""
 
     @property
     def name(self) -> Literal["budget", "population", "none"]:
@@ -25,7 +25,7 @@ class Division(Protocol):
 
     @property
     def splits_users(self) -> bool:
-        """Whether a share is one of the users; two grants of a timestamp then share nobody."""
+        """Whether users are divided; two grants of one timestamp then have no reporter in common."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
@@ -35,17 +35,17 @@ class Division(Protocol):
 
     @property
     def other_share(self) -> float:
-        """Share of the users who never report transitions, because they answer something else."""
+        """Share of the users who never report transitions, because they are asked something else."""
         ...  # pragma: no cover - a protocol has no body
 
     def open_ledger(self, *, epsilon: int, gap: int) -> Ledger:
-        """Return an empty ledger of the kind this division charges."""
+        """Return an empty ledger for this division."""
         ...  # pragma: no cover - a protocol has no body
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetDivision:
-    """Everybody with a state reports, each timestamp with a part of epsilon."""
+    """Everyone with a state reports, each timestamp with a part of epsilon."""
 
     name: ClassVar[Literal["budget"]] = "budget"
     private: ClassVar[bool] = True
@@ -54,13 +54,13 @@ class BudgetDivision:
     other_share: ClassVar[float] = 0.0
 
     def open_ledger(self, *, epsilon: int, gap: int) -> RoundLedger:
-        """Return an empty ledger of spends by timestamp."""
+        """Return an empty ledger of spending by timestamp."""
         return RoundLedger(epsilon=epsilon, gap=gap)
 
 
 @dataclass(frozen=True, slots=True)
 class UserDivision:
-    """Few report, each with all of epsilon, and then rest for a window."""
+    """Few users report, each with all of epsilon, and then rest for a window."""
 
     selection: Selection = field(default_factory=UniformDraw)
     name: ClassVar[Literal["population"]] = "population"
@@ -69,12 +69,12 @@ class UserDivision:
 
     @property
     def sampling(self) -> Sampling:
-        """How real devices learn whether to report: as the selection says."""
+        """How real devices learn whether to report: set by the selection."""
         return self.selection.sampling
 
     @property
     def other_share(self) -> float:
-        """Share of the users who answer something else than transitions."""
+        """Share of the users who are asked something other than transitions."""
         return self.selection.other_share
 
     def open_ledger(self, *, epsilon: int, gap: int) -> UserLedger:
@@ -84,7 +84,7 @@ class UserDivision:
 
 @dataclass(frozen=True, slots=True)
 class NoPrivacy:
-    """Everybody tells the truth. Simulation only: it shows the ceiling."""
+    """Everyone tells the truth, in simulations only: an upper bound on utility."""
 
     name: ClassVar[Literal["none"]] = "none"
     private: ClassVar[bool] = False

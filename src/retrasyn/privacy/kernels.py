@@ -1,4 +1,4 @@
-"""Loops over reporters of the replay, compiled."""
+"""Compiled loops over reporters, for the replay."""
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ def add_spend(
     keys: npt.NDArray[np.int64],
     epsilon: int,
 ) -> None:
-    """Add one report of each key to its running total and remember the highest."""
+    """Add one report of each key to its running total, and update the key's maximum."""
     for i in range(keys.size):
         key = keys[i]
         total[key] += epsilon
@@ -21,6 +21,6 @@ def add_spend(
 
 @njit(nogil=True, cache=True)
 def remove_spend(total: npt.NDArray[np.int64], keys: npt.NDArray[np.int64], epsilon: int) -> None:
-    """Take one report of each key out of its running total."""
+    """Subtract one report of each key from its running total."""
     for i in range(keys.size):
         total[keys[i]] -= epsilon

@@ -1,4 +1,4 @@
-"""The curator's ledgers: what was spent in any window, and a refusal to spend more.
+"""The curator's ledgers: they track spending in any window and refuse to exceed epsilon.
 
 Both divisions come down to one rule: over any `gap` consecutive timestamps nobody spends more
 than epsilon, with gap = w + 1 when positions are protected (a window of w positions touches w + 1
@@ -21,7 +21,7 @@ from retrasyn.messages import MICRO, Ask, Grant, Roster
 from retrasyn.privacy.selection import Selection, UniformDraw, can_answer
 
 NEVER = -(1 << 62)
-"""Timestamp of a report that was never made."""
+"""Timestamp of the last report of a key that has never reported."""
 
 Keys = npt.NDArray[np.int64]
 
@@ -35,27 +35,27 @@ class Ledger(Protocol):
     def offer(
         self, ask: Ask, *, t: int, roster: Roster, seed: int, unpaid: Sequence[Grant] = ()
     ) -> Grant:
-        """Return what an ask would be granted once the unpaid grants are charged."""
+        """Return what an ask would be granted once the unpaid grants have been charged."""
         ...  # pragma: no cover - a protocol has no body
 
     def grant(self, ask: Ask, *, t: int, roster: Roster, seed: int) -> Grant:
-        """Charge for an ask and say who reports."""
+        """Charge for an ask and return who reports."""
         ...  # pragma: no cover - a protocol has no body
 
     def admit(self, ask: Ask, *, t: int, epsilon: int, reporters: Keys) -> Grant:
-        """Charge for reports that devices made by themselves."""
+        """Charge for reports that devices decided to make themselves."""
         ...  # pragma: no cover - a protocol has no body
 
     def available(self, t: int, keys: Keys, lookback: int = 1) -> npt.NDArray[np.bool_]:
-        """Tell which keys may report at t, whatever the others do."""
+        """Return which keys may report at t, regardless of the other keys."""
         ...  # pragma: no cover - a protocol has no body
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return everything as plain arrays."""
+        """Return the ledger as plain arrays."""
         ...  # pragma: no cover - a protocol has no body
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take everything over from plain arrays."""
+        """Restore the ledger from plain arrays."""
         ...  # pragma: no cover - a protocol has no body
 
 
@@ -74,13 +74,13 @@ class RoundLedger:
     spent: dict[int, int] = field(default_factory=dict)
 
     def remaining(self, t: int) -> int:
-        """Return what timestamp t may still spend."""
+        """Return how much may still be spent at timestamp t."""
         return self.epsilon - sum(
             spend for then, spend in self.spent.items() if t - self.gap < then <= t
         )
 
     def charge(self, t: int, epsilon_t: int) -> None:
-        """Spend epsilon_t at t, or refuse."""
+        """Spend epsilon_t at t, or raise `BudgetExceeded`."""
         newest = max(self.spent, default=t)
         if t < newest:
             raise BudgetExceeded(
@@ -99,7 +99,7 @@ class RoundLedger:
     def offer(
         self, ask: Ask, *, t: int, roster: Roster, seed: int, unpaid: Sequence[Grant] = ()
     ) -> Grant:
-        """Return the asked share of epsilon, for everybody."""
+        """Return a grant of the asked share of epsilon, for everybody."""
         del seed
         waiting = sum(grant.epsilon for grant in unpaid if t - self.gap < grant.t < t)
         remaining = self.remaining(t) - waiting
@@ -108,7 +108,7 @@ class RoundLedger:
         return Grant(t=t, epsilon=epsilon_t, reporters=roster.keys, question=ask.question)
 
     def grant(self, ask: Ask, *, t: int, roster: Roster, seed: int) -> Grant:
-        """Charge the asked share of epsilon and name everybody present."""
+        """Charge the asked share of epsilon and name everybody present as reporters."""
         offered = self.offer(ask, t=t, roster=roster, seed=seed)
         if offered.epsilon == 0 or roster.keys.size == 0:
             return Grant(t=t, epsilon=0, reporters=roster.keys[:0], question=ask.question)
@@ -116,31 +116,31 @@ class RoundLedger:
         return offered
 
     def admit(self, ask: Ask, *, t: int, epsilon: int, reporters: Keys) -> Grant:
-        """Charge what the round asked of everybody, whether or not anybody's report arrived."""
+        """Charge what the round asked of everyone, whether or not any report arrived."""
         if epsilon:
             self.charge(t, epsilon)
         return Grant(t=t, epsilon=epsilon, reporters=reporters, question=ask.question)
 
     def available(self, t: int, keys: Keys, lookback: int = 1) -> npt.NDArray[np.bool_]:
-        """Everybody: what is left is the same for all."""
+        """All keys: the remaining budget is the same for everyone."""
         del t, lookback
         return np.ones(keys.size, np.bool_)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return everything as plain arrays."""
+        """Return the ledger as plain arrays."""
         return {"spent": np.array(list(self.spent.items()), np.int64).reshape(-1, 2)}
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take everything over from plain arrays."""
+        """Restore the ledger from plain arrays."""
         self.spent = {int(t): int(spend) for t, spend in arrays["spent"]}
 
 
 @dataclass(slots=True)
 class TruthLedger(RoundLedger):
-    """Never charged: everybody tells the truth (simulation only)."""
+    """A ledger that is never charged: everyone tells the truth (simulation only)."""
 
     def grant(self, ask: Ask, *, t: int, roster: Roster, seed: int) -> Grant:
-        """Name everybody who has an answer."""
+        """Name everyone who has an answer as a reporter."""
         del seed
         keys = roster.keys[can_answer(roster, ask.question)]
         return Grant(t=t, epsilon=0, reporters=keys, private=False, question=ask.question)
@@ -164,22 +164,22 @@ class UserLedger:
     last: Keys = field(default_factory=lambda: np.empty(0, np.int64))
 
     def available(self, t: int, keys: Keys, lookback: int = 1) -> npt.NDArray[np.bool_]:
-        """Tell which keys have rested long enough for a report that looks back so far."""
+        """Return which keys have rested long enough for a report with this lookback."""
         self.last = grown(self.last, int(keys.max(initial=-1)) + 1, NEVER)
         mask: npt.NDArray[np.bool_] = self.last[keys] <= t - self.rest(lookback)
         return mask
 
     def rest(self, lookback: int) -> int:
-        """Return how many timestamps must pass since the last report, whatever that was.
+        """Return how many timestamps must pass since the last report, whatever that one was.
 
         A transition looks back over one timestamp and needs `gap`; each further one needs one
-        more, or a window could hold the last report and what this one looks back on. The argument
+        more, or a window could contain both the last report and what this one looks back on. The proof
         is in `docs/proofs/lookback.md`.
         """
         return self.gap + lookback - 1
 
     def charge(self, t: int, keys: Keys, lookback: int = 1) -> None:
-        """Spend epsilon of every key at t, or refuse all of them."""
+        """Spend epsilon of every key at t, or raise `BudgetExceeded` and charge none."""
         early = int(keys.size - np.count_nonzero(self.available(t, keys, lookback)))
         ascending = bool(np.all(keys[1:] > keys[:-1]))
         twice = 0 if ascending else int(keys.size - np.unique(keys).size)
@@ -194,7 +194,7 @@ class UserLedger:
     def offer(
         self, ask: Ask, *, t: int, roster: Roster, seed: int, unpaid: Sequence[Grant] = ()
     ) -> Grant:
-        """Draw among those who have rested and are not named by an unpaid grant."""
+        """Draw among the keys that have rested and are not in an unpaid grant."""
         available = self.available(t, roster.keys, ask.question.lookback)
         for grant in unpaid:
             available &= ~np.isin(roster.keys, grant.reporters)
@@ -203,20 +203,20 @@ class UserLedger:
         return Grant(t=t, epsilon=epsilon, reporters=drawn, question=ask.question)
 
     def grant(self, ask: Ask, *, t: int, roster: Roster, seed: int) -> Grant:
-        """Charge the drawn users."""
+        """Draw reporters and charge them."""
         offered = self.offer(ask, t=t, roster=roster, seed=seed)
         self.charge(t, offered.reporters, ask.question.lookback)
         return offered
 
     def admit(self, ask: Ask, *, t: int, epsilon: int, reporters: Keys) -> Grant:
-        """Charge those who reported; each spends all of epsilon, whatever the round said."""
+        """Charge those who reported; each spends all of epsilon, whatever the round asked."""
         self.charge(t, reporters, ask.question.lookback)
         return Grant(t=t, epsilon=epsilon, reporters=reporters, question=ask.question)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return everything as plain arrays."""
+        """Return the ledger as plain arrays."""
         return {"last": self.last}
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take everything over from plain arrays."""
+        """Restore the ledger from plain arrays."""
         self.last = arrays["last"].copy()

@@ -1,4 +1,4 @@
-"""The machine-readable statement that travels with every release."""
+"""The receipt: a machine-readable privacy statement for every release."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from retrasyn._version import __version__
 from retrasyn.messages import MICRO
 
 FORMAT = 1
-"""Version of what a receipt holds; another number, another set of fields."""
+"""Format version of receipts; a different set of fields gets a different number."""
 
 
 @dataclass(frozen=True, slots=True)
 class StandardErrors:
-    """How well a share is known, as the mean standard error over all releases."""
+    """The accuracy of shares, as mean standard errors over all releases."""
 
     cell: float
     flow: float
@@ -24,17 +24,17 @@ class StandardErrors:
 
 @dataclass(frozen=True, slots=True)
 class WorstWindow:
-    """The most any one spender spent in any window, found by the replay."""
+    """The most that any one ledger key or person spent in any window, found by the replay."""
 
     unit: str  # position or transition
     per: str  # user, stream or person
-    timestamps: int  # consecutive timestamps a window touches
+    timestamps: int  # number of consecutive timestamps a window touches
     epsilon: float | None  # None: not private at all
 
 
 @dataclass(frozen=True, slots=True)
 class WorstWindows:
-    """The recount as declared, and beside it per person and position."""
+    """The worst windows: as declared, and per person and position."""
 
     declared: WorstWindow
     person_position: WorstWindow
@@ -42,16 +42,16 @@ class WorstWindows:
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """The most one spender could have spent over all timestamps, by the ledger's rule alone."""
+    """The most one ledger key could have spent over all timestamps, by the ledger's rule alone."""
 
     per: str  # user or stream
     timestamps: int
-    windows: int  # that a gap apart fit in, begun ones included: each has one epsilon
+    windows: int  # windows one gap apart, including a partial one; each has one epsilon
     epsilon: float | None  # None: not private at all
 
     @classmethod
     def of(cls, *, per: str, timestamps: int, gap: int, epsilon: float, private: bool) -> Lifetime:
-        """Count a whole epsilon for every gap begun.
+        """Count one epsilon for every gap that was started.
 
         >>> Lifetime.of(per="user", timestamps=100, gap=21, epsilon=1.0, private=True).epsilon
         5.0
@@ -63,17 +63,17 @@ class Lifetime:
 
 @dataclass(frozen=True, slots=True)
 class ReportNoise:
-    """The exact law of a report about all states that spends all of epsilon."""
+    """The exact law of a report that is about all states and spends all of epsilon."""
 
     answers: int
-    threshold: str  # T, in hexadecimal: a word below it leads away from the truth
+    threshold: str  # T, in hexadecimal: a word below it leads to a lie
     p: float  # probability that it supports the true answer
     q: float  # probability that it supports any other
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """What a receipt travels with."""
+    """The file a receipt belongs to."""
 
     name: str
     n_bytes: int
@@ -82,7 +82,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """What the file itself holds, where that is a part of what the receipt speaks of."""
+    """What the file itself contains, if it is only a part of what the receipt describes."""
 
     first_t: int
     last_t: int
@@ -92,9 +92,9 @@ class Holds:
 
 @dataclass(frozen=True, slots=True)
 class ReportedRounds:
-    """The timestamps at which anybody reported, column by column; at most the latest 100,000.
+    """The timestamps at which anyone reported, as columns; at most the latest 100,000.
 
-    Of a file that is a part, only those that share a window with its last timestamp.
+    For a file that is a part, only those that share a window with its last timestamp.
     """
 
     t: tuple[int, ...]
@@ -104,7 +104,7 @@ class ReportedRounds:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What was run, what it cost, and what it does not protect."""
+    """What was run, what it spent, and what it does not protect."""
 
     method: str
     summary: str
@@ -118,7 +118,7 @@ class Receipt:
     division: str
     oracle: str
     noise: ReportNoise | None  # None: no noise
-    door: str  # how reports came: simulated as counts, reports or truth; from devices in rounds
+    door: str  # how reports came: simulated as counts, reports or truth; from real devices in rounds
     worst_window: WorstWindows
     within_guarantee: bool  # in the declared unit and ledger key
     within_epsilon_per_person: bool  # per person and position, whatever was declared
@@ -136,7 +136,7 @@ class Receipt:
     last_t: int
     n_reports: int
     n_users: int
-    n_points_in: int | None  # None: presence is hidden, and this would tell
+    n_points_in: int | None  # None: presence is hidden, and this would reveal it
     n_points_dropped: int
     n_points_out: int
     n_streams_out: int
@@ -146,17 +146,17 @@ class Receipt:
     not_protected: tuple[str, ...]
     standard_error: StandardErrors | None  # None: the method does not know it
     rounds: ReportedRounds
-    data_file: DataFile | None = None  # None: nothing was written yet
-    holds: Holds | None = None  # None: the file holds all there is
+    data_file: DataFile | None = None  # None: nothing has been written yet
+    holds: Holds | None = None  # None: the file holds everything
     format_version: int = FORMAT
     retrasyn_version: str = __version__
 
     def travelling_with(self, file: DataFile) -> Receipt:
-        """Return the same receipt, bound to the file whose release it describes."""
+        """Return a copy that is tied to the released file it describes."""
         return dataclasses.replace(self, data_file=file)
 
     def holding(self, part: Holds) -> Receipt:
-        """Return the same receipt, for a file that holds a part of what it speaks of."""
+        """Return a copy for a file that holds only a part of what it describes."""
         return dataclasses.replace(self, holds=part)
 
     def to_dict(self) -> dict[str, Any]:
@@ -173,7 +173,7 @@ class Receipt:
 def state_guarantee(
     *, private: bool, epsilon: float, window: int, unit: str, ledger: str, presence: str = "count"
 ) -> str:
-    """Return the guarantee in one sentence."""
+    """Return the guarantee as one sentence."""
     if not private:
         return "NOT PRIVATE: true frequencies were used. Never publish this output."
     whose = "person" if ledger == "user" else "stream"
@@ -195,7 +195,7 @@ PRESENCE = {
     "hidden": "hidden: everybody enrolled reports at a slot of their own, null while absent; the "
     "number of active devices is estimated",
 }
-"""How each way to treat presence reads in a receipt."""
+"""How each treatment of presence is described in a receipt."""
 _CLIPPED = "; it depends on the box, outside of which points were dropped"
 _PRESENT = (
     "that a device takes part, and when it starts and stops",
@@ -216,7 +216,7 @@ _SEEDED = (
 
 
 def describe_presence(presence: str, *, clipped: bool) -> str:
-    """Say how presence is treated, and whether dropped points make it depend on place."""
+    """Describe how presence is treated, and whether dropped points make it depend on location."""
     return PRESENCE[presence] + (_CLIPPED if clipped else "")
 
 
@@ -234,7 +234,7 @@ def left_open(
     enrols_on_sight: bool,
     clipped: bool,
 ) -> tuple[str, ...]:
-    """List what is not protected, this run's own weaknesses first."""
+    """List what is not protected, starting with the weaknesses of this run."""
     if not private:
         return (_NOTHING,)
     weaknesses = {
@@ -259,7 +259,7 @@ def left_open(
 
 
 def _left_open_by(presence: str) -> tuple[str, ...]:
-    """List what a way to treat presence does not protect."""
+    """List what a treatment of presence does not protect."""
     if presence == "hidden":
         return (_ENROLLED,)
     return (_COPIED, *_PRESENT) if presence == "flags" else _PRESENT
@@ -288,6 +288,6 @@ _TOLD = (
 
 
 def stamp_of(receipt: Receipt, *, n_rounds: int) -> dict[str, Any]:
-    """Return what is promised and what was spent so far; rounds as their number."""
+    """Return the promise and the spending so far; rounds only as their number."""
     values = receipt.to_dict()
     return {name: values[name] for name in _TOLD} | {"rounds": n_rounds}

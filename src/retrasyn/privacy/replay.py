@@ -1,13 +1,13 @@
 """An independent recount of every user's worst window, from the grants alone.
 
-Nothing here reads a ledger. A `Replay` is told who reported when, with how much, and how far back
-the answer reached, and keeps the exact sum of each key over every window. It is run twice: in the
-declared unit and ledger key, and per person and position, whatever was declared.
+Nothing here reads a ledger. A `Replay` is told who reported when, how much was spent, and how far
+back the answer reached, and keeps the exact sum of each key over every window. It is run twice:
+in the declared unit and ledger key, and per person and position, whatever was declared.
 
 Windows are numbered by their first timestamp s. A report at t that looks back over L timestamps
 touches the windows s = t - span - L + 2, ..., t: it opens at the first of them and closes after
-the last. The recount follows s, at a distance that no later report can reach behind. The argument
-is in `docs/proofs/lookback.md`.
+the last. The recount follows s at a distance such that no later report can touch a window before
+it. The proof is in `docs/proofs/lookback.md`.
 """
 
 import heapq
@@ -24,9 +24,9 @@ from retrasyn.privacy.kernels import add_spend, remove_spend
 
 @dataclass(frozen=True, slots=True, order=True)
 class Spend:
-    """Reports of one timestamp on their way through the recount."""
+    """Reports of one timestamp that are waiting to open or to close."""
 
-    due: int  # window at which they open or, once they have, close
+    due: int  # window at which they open or, once open, close
     order: int
     t: int
     epsilon: int = field(compare=False)
@@ -58,7 +58,7 @@ class Replay:
     _orders: Iterator[int] = field(default_factory=itertools.count)
 
     def observe(self, t: int, epsilon: int, keys: npt.NDArray[np.int64], lookback: int = 1) -> None:
-        """Count one report of `epsilon` micro-nats by each key at t; a key may be listed twice."""
+        """Count one report of `epsilon` micro-nats by each key at t; a key may occur twice."""
         if not 1 <= lookback <= self.max_lookback:
             raise ValueError(f"a lookback of {lookback} is outside 1..{self.max_lookback}")
         self._sweep(before=self._first_window(t, self.max_lookback))
@@ -71,7 +71,7 @@ class Replay:
         self.n_reports += keys.size
 
     def add(self, spend: Spend) -> None:
-        """Put reports where they wait for their first window."""
+        """Queue reports until their first window."""
         heapq.heappush(self.waiting, spend)
 
     @property
@@ -84,7 +84,7 @@ class Replay:
         return t - self.span - lookback + 2
 
     def peaks(self) -> npt.NDArray[np.int64]:
-        """Return the most each key spent in any window, what still waits counted: [n_keys]."""
+        """Return the most each key spent in any window, waiting reports included: [n_keys]."""
         ahead = Replay(
             self.span,
             self.max_lookback,
@@ -97,7 +97,7 @@ class Replay:
         return ahead.highest
 
     def to_arrays(self, name: str) -> dict[str, npt.NDArray[np.int64]]:
-        """Return everything as plain arrays, whose names begin with the given one."""
+        """Return the state as plain arrays whose names start with `name`."""
         spends = [*self.waiting, *self.opened]
         recent = [
             (place < len(self.waiting), spend.due, spend.t, spend.epsilon, spend.keys.size)
@@ -112,7 +112,7 @@ class Replay:
         }
 
     def load_arrays(self, name: str, arrays: Arrays) -> None:
-        """Take everything over from plain arrays."""
+        """Restore the state from plain arrays."""
         self.total = arrays[f"{name}_total"].copy()
         self.highest = arrays[f"{name}_highest"].copy()
         self.n_reports = int(arrays[f"{name}_n_reports"][0])
@@ -125,7 +125,7 @@ class Replay:
         heapq.heapify(self.opened)
 
     def _sweep(self, *, before: int | None) -> None:
-        """Open and close what is due in windows before a given one, or in all."""
+        """Open and close all reports due in windows before a given one, or in all windows."""
         while self.waiting and (before is None or self.waiting[0].due < before):
             spend = heapq.heappop(self.waiting)
             while self.opened and self.opened[0].due <= spend.due:

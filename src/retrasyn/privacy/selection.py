@@ -1,4 +1,4 @@
-"""Who is drawn among the available (population division). Draws are addressed by (seed, t, key)."""
+"""Selects reporters among available users (population division); draws depend on (seed, t, key)."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
@@ -12,11 +12,11 @@ from retrasyn.randomness.kernels import words_at
 from retrasyn.randomness.words import address
 
 Sampling = Literal["phase", "self"]
-"""How real devices learn whether to report: each at a phase of its own, or by its own coin."""
+"""How real devices learn whether to report: each in its own phase, or by its own coin."""
 
 
 class Selection(Protocol):
-    """Picks reporters."""
+    """Selects the reporters of a timestamp."""
 
     @property
     def sampling(self) -> Sampling:
@@ -25,7 +25,7 @@ class Selection(Protocol):
 
     @property
     def other_share(self) -> float:
-        """Share of the users who answer something else than transitions."""
+        """Share of the users who are asked something other than transitions."""
         ...  # pragma: no cover - a protocol has no body
 
     def draw(
@@ -68,7 +68,7 @@ class UniformDraw:
         gap: int,
         seed: int,
     ) -> npt.NDArray[np.int64]:
-        """Return the keys with the smallest words."""
+        """Return the available keys with the smallest addressed words."""
         del gap
         keys = roster.keys[available]
         whole = roster.keys.size if ask.of == "everybody" else keys.size
@@ -81,7 +81,7 @@ class UniformDraw:
 
 @dataclass(frozen=True, slots=True)
 class OwnSlot:
-    """Everyone at a slot drawn on entering, and every `gap` after while a state exists."""
+    """Everyone at a slot drawn on entering, and every `gap` timestamps later while in a state."""
 
     sampling: ClassVar[Sampling] = "phase"
     other_share: ClassVar[float] = 0.0
@@ -96,7 +96,7 @@ class OwnSlot:
         gap: int,
         seed: int,
     ) -> npt.NDArray[np.int64]:
-        """Return the available keys whose slot is now."""
+        """Return the available keys whose slot is at t."""
         del ask, seed
         since = t - roster.slots
         due: npt.NDArray[np.bool_] = available & (since >= 0) & (since % gap == 0)
@@ -105,11 +105,11 @@ class OwnSlot:
 
 _KIND = {"move": MOVING, "enter": ENTERING, "quit": QUITTING}
 _THRESHOLDS = (2, 6, 16)
-_AGE_PERIOD = 3  # gaps between two age reports of one person
+_AGE_PERIOD = 3  # gaps between two age reports of the same person
 
 
 def can_answer(roster: Roster, question: Question) -> npt.NDArray[np.bool_]:
-    """Tell which keys have an answer to a question: [n_roster]."""
+    """Return which keys have an answer to a question: [n_roster]."""
     if roster.kinds is None or question.about in ("transition", "present"):
         return np.ones(roster.keys.size, np.bool_)
     if question.about == "older":
@@ -118,7 +118,7 @@ def can_answer(roster: Roster, question: Question) -> npt.NDArray[np.bool_]:
 
 
 def age_thresholds(gap: int) -> tuple[int, ...]:
-    """Return the ages asked about: the longest is what a rest of three gaps leaves room for.
+    """Return the age thresholds asked about; the largest is what a rest of three gaps allows.
 
     >>> age_thresholds(21), age_thresholds(2)
     ((2, 6, 16, 42), (2, 4))
@@ -129,10 +129,10 @@ def age_thresholds(gap: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PhaseSlots:
-    """Everyone at a phase of their own, once per window; nobody picks anybody.
+    """Everyone in a phase of their own, once per window; no central selection.
 
-    A share of the persons, drawn for life, answers about ages or presence instead of transitions;
-    None where nobody asks about that. An age report looks back further, so it is made only every
+    A fixed share of the persons answers about ages or presence instead of transitions;
+    None if that is never asked. An age report looks back further, so it is made only every
     three gaps. A device that stops reports out of phase, if it has rested long enough.
     """
 
@@ -163,7 +163,7 @@ class PhaseSlots:
         gap: int,
         seed: int,
     ) -> npt.NDArray[np.int64]:
-        """Return the available keys whose phase and role say that they answer now."""
+        """Return the available keys whose phase and role make them answer at t."""
         about = ask.question.about
         period = _AGE_PERIOD * gap if about == "older" else gap
         words = words_at(np.uint64(address(seed, 0, "phase")), roster.addresses)
@@ -179,7 +179,7 @@ class PhaseSlots:
         return roster.keys[due]
 
     def _in_role(self, roster: Roster, about: str, seed: int) -> npt.NDArray[np.bool_]:
-        """Tell who answers a kind of question, drawn once for life."""
+        """Return which keys answer this kind of question; roles are drawn once and kept."""
         words = words_at(np.uint64(address(seed, 0, "role")), roster.addresses)
         role = words * 2.0**-64
         ages, others = self.age_share or 0.0, self.other_share
