@@ -104,7 +104,7 @@ class FilterMemory:
         return min(max(float(bank.read(STAY)[0][0]), 0.0), 1.0)
 
     def readings(self) -> tuple[Reading, Reading, Reading, Reading]:
-        """Return fast and slow readings of moves, [n_cells, 9] each, then enters and quits, [n_cells].
+        """Return moves read fast and slowly, [n_cells, 9] each, then enters and quits, [n_cells].
 
         Frequencies are shares of those present and come with their variance.
         """

@@ -46,7 +46,7 @@ class Adaptive:
     def ask(self, view: View) -> Ask | None:
         """Ask for 1/w while warming up, then for p_t.
 
-        A portion too small to select anyone would be permanent: nothing is asked, so nothing changes,
+        A portion too small to draw anyone would be permanent: nothing is asked, so nothing changes,
         so the deviation stays small. After a whole window without reports, 1/w is asked for again.
         """
         starting = view.warming_up or view.silent

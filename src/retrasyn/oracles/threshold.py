@@ -2,9 +2,9 @@
 
 A bit is 1 iff a uniform 64-bit word is below T = ceil(2^64 / (e^epsilon + 1)). Rounding up makes
 q = T / 2^64 at least 1 / (e^epsilon + 1), so the real epsilon never exceeds the stated one. The
-exponential is enclosed between two integers, so the ceiling is right and not merely close.
 exponential is enclosed between two integers, so the ceiling is exact and not merely close.
-Choices among more than two answers have a threshold of the same kind."""
+Choices among more than two answers have a threshold of the same kind.
+"""
 
 from functools import lru_cache
 

@@ -25,7 +25,7 @@ class Division(Protocol):
 
     @property
     def splits_users(self) -> bool:
-        """Whether users are divided; two grants of one timestamp then have no reporter in common."""
+        """Whether users are divided; two grants of one timestamp then share no reporter."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
@@ -35,7 +35,7 @@ class Division(Protocol):
 
     @property
     def other_share(self) -> float:
-        """Share of the users who never report transitions, because they are asked something else."""
+        """Share of the users who never report transitions, as they are asked something else."""
         ...  # pragma: no cover - a protocol has no body
 
     def open_ledger(self, *, epsilon: int, gap: int) -> Ledger:

@@ -173,7 +173,7 @@ class UserLedger:
         """Return how many timestamps must pass since the last report, whatever that one was.
 
         A transition looks back over one timestamp and needs `gap`; each further one needs one
-        more, or a window could contain both the last report and what this one looks back on. The proof
+        more, or a window could contain the last report and what this one looks back on. The proof
         is in `docs/proofs/lookback.md`.
         """
         return self.gap + lookback - 1

@@ -118,7 +118,7 @@ class Receipt:
     division: str
     oracle: str
     noise: ReportNoise | None  # None: no noise
-    door: str  # how reports came: simulated as counts, reports or truth; from real devices in rounds
+    door: str  # how reports came: simulated as counts, reports or truth; from devices in rounds
     worst_window: WorstWindows
     within_guarantee: bool  # in the declared unit and ledger key
     within_epsilon_per_person: bool  # per person and position, whatever was declared

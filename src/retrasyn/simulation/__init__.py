@@ -1,1 +1,1 @@
-"""Recorded trajectories in the place of phones: the synchronous front door of the curator."""
+"""Simulation: recorded trajectories instead of real devices, run synchronously."""

@@ -1,4 +1,4 @@
-"""What a run has spent, recounted independently, and the receipt that states it."""
+"""The independent recount of a run's spending, and the receipt that states it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from retrasyn.privacy.replay import Replay
 
 
 class AccountedRun(Protocol):
-    """What a receipt is made from: a curator, what was reported to it, and where that came from."""
+    """What a receipt is made from: a curator, the recounts of its reports, and their origin."""
 
     curator: Curator
     declared: Replay  # in the declared unit and ledger key
@@ -33,17 +33,17 @@ class AccountedRun(Protocol):
 
     @property
     def source_name(self) -> str:
-        """How reports come."""
+        """How reports arrive."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
     def has_users(self) -> bool:
-        """Whether it is known which streams are of one person."""
+        """Whether it is known which streams belong to the same person."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
     def enrols_on_sight(self) -> bool:
-        """Whether devices are enrolled when they are first seen."""
+        """Whether devices are enrolled when first seen."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
@@ -53,7 +53,7 @@ class AccountedRun(Protocol):
 
     @property
     def n_points_in(self) -> int:
-        """Number of positions so far, those outside the box included."""
+        """Number of positions so far, including those outside the box."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
@@ -68,13 +68,13 @@ class AccountedRun(Protocol):
 
 
 def replays_of(curator: Curator) -> tuple[Replay, Replay]:
-    """Return two recounts of nothing: as declared, and per person and position."""
+    """Return two empty recounts: in the declared unit and key, and per person and position."""
     furthest = curator.method.furthest_lookback(curator.gap)
     return Replay(curator.gap, furthest), Replay(curator.window + 1, furthest)
 
 
 def receipt_of(run: AccountedRun, *, after: int | None = None) -> Receipt:
-    """State what a run did so far, with all its rounds or only those after a timestamp."""
+    """Return the receipt of a run so far, with all its rounds or only those after a timestamp."""
     curator, state = run.curator, run.curator.state
     settings, method = curator.settings, curator.method
     reading, private = settings.interpretation, method.division.private
@@ -169,7 +169,7 @@ def receipt_of(run: AccountedRun, *, after: int | None = None) -> Receipt:
 
 
 def noise_of(name: str, epsilon: int, n_answers: int) -> ReportNoise:
-    """State the law of an oracle at a budget in micro-nats."""
+    """Return the law of an oracle's reports at a budget in micro-nats."""
     oracle = find_oracle(name).at(epsilon, n_answers)
     return ReportNoise(answers=n_answers, threshold=hex(oracle.threshold), p=oracle.p, q=oracle.q)
 

@@ -1,8 +1,8 @@
-"""Checkpoints of a run over recorded data: all that was computed, nothing that was recorded.
+"""Checkpoints of a run over recorded data: computed state only, never the recorded positions.
 
 A folder holds one `state.npz`, replaced atomically, and numbered parts with the points released
-since the state before. Raw positions are never stored: on resuming, the simulated devices walk
-through the input again, which is cheap.
+since the previous state. Raw positions are never stored: on resuming, the simulated devices
+replay the input, which is cheap.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ EVERY_SECONDS = 2.0
 
 @dataclass(slots=True)
 class Checkpoint:
-    """A folder that follows a run."""
+    """The checkpoint folder of a run."""
 
     folder: Path
     settings: RunSettings  # of the run, with the seed it was begun with
-    configuration: dict[str, Any]  # what a state to go on from has to agree with
-    resumes: bool = False  # whether the folder holds a state to go on from
+    configuration: dict[str, Any]  # what a saved state must agree with to be resumed
+    resumes: bool = False  # whether the folder holds a state to resume from
     n_parts: int = 0
     n_saved: int = 0  # snapshots already in parts
     _due: float = field(default_factory=lambda: time.monotonic() + EVERY_SECONDS)
@@ -56,9 +56,9 @@ class Checkpoint:
         *,
         resume: bool,
     ) -> Checkpoint:
-        """Prepare a folder; an unfinished run in it is taken up only if `resume` says so.
+        """Prepare a folder; an unfinished run in it is resumed only if `resume` is set.
 
-        A run is told from others by its settings and by what is said `about` its input and output.
+        A run is identified by its settings and by what `about` says of its input and output.
         """
         path = Path(folder)
         try:
@@ -111,7 +111,7 @@ class Checkpoint:
     def save(
         self, run: AccountedRun, collected: Collected | Scattered, *, finished: bool = False
     ) -> None:
-        """Write what is new, then the state that refers to it."""
+        """Write the new points, then the state that refers to them."""
         run.curator.state.streams.flush()
         fresh = collected.snapshots[self.n_saved :]
         if fresh:
@@ -134,7 +134,7 @@ class Checkpoint:
         self._due = time.monotonic() + EVERY_SECONDS
 
     def load(self, run: AccountedRun, collected: Collected | Scattered) -> None:
-        """Bring a run back to where it was saved."""
+        """Restore a run to where it was saved."""
         arrays = load_arrays(self._state)
         check_seal(self._state, arrays)
         run.curator.state.load_arrays(arrays)
@@ -148,7 +148,7 @@ class Checkpoint:
         self.n_saved = len(collected.snapshots)
 
     def _header(self) -> dict[str, Any]:
-        """Read what the state says about itself."""
+        """Read the header of the saved state."""
         try:
             header = parse_json(load_arrays(self._state)["header"].tobytes())
             return {
@@ -161,7 +161,7 @@ class Checkpoint:
             raise damaged(self._state) from None
 
     def _check(self, saved: Mapping[str, Any]) -> None:
-        """Refuse a checkpoint of another run, naming the first difference."""
+        """Refuse the checkpoint of a different run, naming the first difference."""
         for name, then, now in _differences(saved, self.configuration):
             what = "other data" if name == "data" else f"{name}={then!r}, this run has {now!r}"
             raise CheckpointError(
@@ -173,7 +173,7 @@ class Checkpoint:
 def _differences(
     saved: Mapping[str, Any], now: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Go through what two configurations answer differently, one level deep."""
+    """Yield the entries in which two configurations differ, one level deep."""
     # Another format explains all else; what being faithful changes says more than that word.
     order = {"format": 0, "faithful": 2}
     for name in sorted(saved.keys() | now.keys(), key=lambda name: (order.get(name, 1), name)):
@@ -185,14 +185,14 @@ def _differences(
 
 
 def fingerprint(real: Trajectories) -> str:
-    """Return a short digest of all points: a checkpoint belongs to its input."""
+    """Return a short digest of all points, which ties a checkpoint to its input."""
     digest = hashlib.blake2b(digest_size=16)
     columns = [real.stream_ids, real.begins, real.starts, real.x, real.y]
     if real.user_of_stream is not None:
         columns.append(real.user_of_stream)
     for column in columns:
         digest.update(np.ascontiguousarray(column).data)
-    for name, texts in real.labels.items():  # draws are addressed by what was written
+    for name, texts in real.labels.items():  # draws are addressed by the original labels
         digest.update("\0".join([name, *texts.tolist()]).encode())
     return digest.hexdigest()
 
@@ -219,5 +219,5 @@ def discard(folder: str | os.PathLike[str]) -> None:
     path = Path(folder)
     for file in [*path.glob("state.npz"), *path.glob("part-??????.npz")]:
         file.unlink()
-    with contextlib.suppress(OSError):  # not empty, or somebody works in it
+    with contextlib.suppress(OSError):  # not empty, or in use
         path.rmdir()

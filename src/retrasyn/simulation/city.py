@@ -1,4 +1,4 @@
-"""A small city with a rush hour, made by the generator: for the demo, documents and tests."""
+"""A small generated city with a rush hour, for the demo, the documentation and tests."""
 
 import dataclasses
 import heapq
@@ -14,7 +14,7 @@ from retrasyn.space import Box
 
 CITY_BOX = Box(0.0, 0.0, 10.0, 10.0)
 DAY = 120
-"""Timestamps from one morning to the next."""
+"""Timestamps in a day."""
 _CROSSINGS = 400
 _SPEED = 0.06
 _TRIPS = 2  # per user, on average
@@ -27,10 +27,10 @@ def demo_city(
     reroute: int | None = None,
     seed: int = 0,
 ) -> Trajectories:
-    """Return drivers who go to work in the morning and home in the evening.
+    """Generate drivers who go to work in the morning and home in the evening.
 
-    Every trip is a stream; a user who arrived may set out again later, so that many have several.
-    From timestamp `reroute` on everybody heads for one place off the middle instead.
+    Every trip is a stream; a user who has arrived may set out again later, so many have several.
+    From timestamp `reroute` on everybody heads for one off-centre place instead.
 
     >>> city = demo_city(n_users=50, n_timestamps=40, seed=3)
     >>> city.first_t >= 0 and city.last_t < 40 and city.n_streams > 50
@@ -60,7 +60,7 @@ def drive_through_city(
     reroute: int | None = None,
     seed: int = 0,
 ) -> Trajectories:
-    """Return trips through the city of the demo: with a rush hour every `day`, or none at all.
+    """Generate trips through the demo city: with a rush hour every `day` timestamps, or none.
 
     >>> trips = drive_through_city(n_first=5, n_new=1, n_users=9, n_timestamps=11, day=None)
     >>> trips.n_streams
@@ -88,7 +88,7 @@ def drive_through_city(
 
 
 def city_roads() -> RoadNetwork:
-    """Return the roads of the city of the demo, in its box.
+    """Return the roads of the demo city, in its box.
 
     >>> roads = city_roads()
     >>> float(max(roads.x.max(), roads.y.max())) == CITY_BOX.x1
@@ -101,7 +101,7 @@ def city_roads() -> RoadNetwork:
 
 
 def _scale() -> float:
-    """How much of the box is a metre of the network."""
+    """Return the length of one metre of the network, in units of the box."""
     network = city_network(_CROSSINGS)
     return float(CITY_BOX.x1 / max(network.x.max(), network.y.max()))
 
@@ -109,7 +109,7 @@ def _scale() -> float:
 def _drivers(
     trips: Trajectories, n_users: int, random: np.random.Generator
 ) -> npt.NDArray[np.int64]:
-    """Give every trip a driver who is not on another one: [n_streams]."""
+    """Assign every trip to a driver who is not on another trip: [n_streams]."""
     drivers = np.empty(trips.n_streams, np.int64)
     resting: list[tuple[int, int]] = []  # (free from, user)
     n_drivers = 0

@@ -1,4 +1,4 @@
-"""Loops over recorded points and simulated devices, compiled."""
+"""Compiled loops over recorded points and simulated devices."""
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ def group_by_time(
     cells: npt.NDArray[np.uint16],
     n_timestamps: int,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.uint16]]:
-    """Lay points inside the box out timestamp by timestamp, streams ascending within each.
+    """Group the points inside the box by timestamp, streams ascending within each.
 
     `begins` counts from the first timestamp. Returns offsets by timestamp, streams and cells.
     """
@@ -43,7 +43,7 @@ def group_by_time(
 
 @njit(inline="always")
 def _direction(down: int, right: int) -> int:
-    """Return the number 0..8 of a step of at most one cell."""
+    """Return the index 0..8 of a step of at most one cell."""
     return 3 * (down + 1) + right + 1
 
 
@@ -75,9 +75,9 @@ def observe(
     jumpers_out: npt.NDArray[np.int32],
     ages_out: npt.NDArray[np.int64],
 ) -> tuple[int, int, int]:
-    """Give every device its state at t; return how many have one, quit, and jumped.
+    """Update every device's state at t; return how many have a state, quit, and jumped.
 
-    Who quits leaves the number of timestamps they were present in `ages_out`.
+    For devices that quit, `ages_out` receives how many timestamps they were present.
 
     `streams` and `cells` are those present at t, `before` the streams present at t - 1. A key
     with two states at t (a jump, or two trips that touch) keeps one of them by a fair coin. A

@@ -24,7 +24,7 @@ from retrasyn.space.grid import format_box
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Who is where at one timestamp."""
+    """The streams present at one timestamp, and their cells."""
 
     t: int
     streams: npt.NDArray[np.int32]  # [n_active]
@@ -46,7 +46,7 @@ class Recording:
     def of(cls, real: Trajectories, grid: Grid, outside: Outside = "refuse") -> "Recording":
         """Put trajectories on a grid; points outside the box are refused, or dropped on request.
 
-        Dropping a point in the middle of a stream means that its device quits and returns.
+        Dropping a point in the middle of a stream makes its device quit and enter again.
         """
         cells, n_outside = grid.locate(real.x, real.y)
         if n_outside and outside == "refuse":
@@ -68,12 +68,12 @@ class Recording:
         return self.offsets.size - 1
 
     def step(self, t: int) -> Step:
-        """Return who is where at t."""
+        """Return the step of timestamp t."""
         low, high = self.offsets[t - self.first_t : t - self.first_t + 2]
         return Step(t, self.streams[low:high], self.cells[low:high])
 
     def steps(self, *, after: int | None = None, until: int | None = None) -> Iterator[Step]:
-        """Iterate over all steps, or over those after or up to a timestamp."""
+        """Iterate over all steps, or those after or up to a timestamp."""
         begin = self.first_t if after is None else after + 1
         end = self.first_t + self.n_timestamps if until is None else until + 1
         for t in range(begin, end):
@@ -86,7 +86,7 @@ _NO_STATES = np.empty(0, np.int32)
 
 
 def stable_words(identifiers: Sequence[int | str]) -> npt.NDArray[np.uint64]:
-    """Return one word per identifier that depends on nothing else: draws are addressed by it.
+    """Return one word per identifier, derived from it alone, to address its draws.
 
     >>> stable_words([3, -1]).tolist()
     [3, 18446744073709551615]
@@ -100,14 +100,14 @@ def stable_words(identifiers: Sequence[int | str]) -> npt.NDArray[np.uint64]:
 def _words_of(
     real: Trajectories, column: str, identifiers: npt.NDArray[Any]
 ) -> npt.NDArray[np.uint64]:
-    """Return the stable words of identifiers, of their text where they are coded text."""
+    """Return the stable words of identifiers; labelled identifiers use their text."""
     labels = real.labels.get(column)
     return stable_words((identifiers if labels is None else labels[identifiers]).tolist())
 
 
 @dataclass(slots=True)
 class Identities:
-    """Streams, the ledger keys they charge and the persons behind the keys. They only grow."""
+    """Streams, the ledger keys they charge and the persons behind the keys. Append-only."""
 
     key_of: npt.NDArray[np.int64]  # [n_streams or more]
     addresses: npt.NDArray[np.uint64]  # [n_keys or more]
@@ -117,12 +117,12 @@ class Identities:
 
     @classmethod
     def none(cls) -> "Identities":
-        """Return nobody."""
+        """Return empty identities."""
         return cls(np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, np.int64), 0, 0)
 
     @classmethod
     def of(cls, real: Trajectories, ledger: Literal["user", "stream"]) -> "Identities":
-        """Number the ledger keys and persons of recorded streams, with a stable word each."""
+        """Number the ledger keys and persons of recorded streams, with a stable word for each."""
         words = _words_of(real, "traj_id", real.stream_ids)  # [n_streams]
         streams = np.arange(real.n_streams)
         users, user_words = streams, words
@@ -141,7 +141,7 @@ class Identities:
     def add_keys(
         self, words: npt.NDArray[np.uint64], persons: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """Open ledger keys; return their numbers."""
+        """Add ledger keys; return their numbers."""
         first, self.n_keys = self.n_keys, self.n_keys + words.size
         self.addresses = grown(self.addresses, self.n_keys, 0)
         self.person_of = grown(self.person_of, self.n_keys, 0)
@@ -150,7 +150,7 @@ class Identities:
         return np.arange(first, self.n_keys)
 
     def add_streams(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-        """Open streams that charge given keys; return their numbers."""
+        """Add streams that charge the given keys; return their numbers."""
         first, self.n_streams = self.n_streams, self.n_streams + keys.size
         self.key_of = grown(self.key_of, self.n_streams, 0)
         self.key_of[first : self.n_streams] = keys
@@ -164,16 +164,16 @@ class Identities:
 
 @dataclass(slots=True)
 class SimulatedDevices:
-    """What the devices know: their last cell, their state now, their own slot."""
+    """The state of all simulated devices: last cell, current state, own slot."""
 
     identities: Identities
     states: StateSpace
     reading: Interpretation
     gap: int
     seed: int
-    everybody_reports: bool  # budget division: decides what a jump in the authors' way does
-    everybody_enrolled: bool = False  # presence is hidden: the absent have something to say, too
-    size: int = 0  # how many synthetic points the reading asks for now
+    everybody_reports: bool  # budget division; determines how a jump is treated in the authors' way
+    everybody_enrolled: bool = False  # presence is hidden, so absent devices report too
+    size: int = 0  # number of synthetic points the interpretation asks for now
     ages_of_quitters: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     n_entering: int = 0
     _t: int = NEVER
@@ -195,7 +195,7 @@ class SimulatedDevices:
         self.make_room()
 
     def make_room(self) -> None:
-        """Make room for identities that were added."""
+        """Grow the arrays for identities that were added."""
         n_streams, n_keys = self.identities.n_streams, self.identities.n_keys
         self._last_t = grown(self._last_t, n_streams, NEVER)
         self._last_cell = grown(self._last_cell, n_streams, 0)
@@ -208,7 +208,7 @@ class SimulatedDevices:
         self._retired = grown(self._retired, n_keys, False)
 
     def observe(self, step: Step) -> None:
-        """Move every device to a timestamp."""
+        """Advance every device to a timestamp."""
         keys = np.empty(step.streams.size + self._before.size, np.int64)
         jumpers = np.empty(step.streams.size, np.int32)
         ages = np.empty(self._before.size, np.int64)
@@ -252,10 +252,10 @@ class SimulatedDevices:
             self._jump_as_authors(step.t, jumpers[:n_jumps])
 
     def _jump_as_authors(self, t: int, jumpers: npt.NDArray[np.int32]) -> None:
-        """Let the jumps of the last timestamp enter now, beside their ordinary moves.
+        """Let devices that jumped at the last timestamp enter now, besides their ordinary moves.
 
         The authors' program turns a jump into a quit at t and an enter at t + 1. Under budget
-        division the enter is one more report, as if of a stream of its own; under population
+        division the enter is one more report, as if from a stream of its own; under population
         division the key is never drawn again.
         """
         if self.everybody_reports:
@@ -267,7 +267,7 @@ class SimulatedDevices:
         self._ghost_states = self.states.enters(self._last_cell[jumpers])
 
     def _open_ghost_keys(self, t: int) -> npt.NDArray[np.int64]:
-        """Open a ledger key for every stream said to enter now, in that state."""
+        """Add a ledger key, in the entering state, for every stream that enters after a jump."""
         identities = self.identities
         owners = identities.key_of[self._ghosts]
         words = words_at(np.uint64(address(self.seed, t, "ghost")), identities.addresses[owners])
@@ -278,7 +278,7 @@ class SimulatedDevices:
         return keys
 
     def roster(self) -> Roster:
-        """Return the keys that have a state now, or all that are enrolled."""
+        """Return the keys that have a state now, or all enrolled ones."""
         keys = np.arange(self.identities.n_keys) if self.everybody_enrolled else self._keys
         return Roster(
             keys=keys,
@@ -290,8 +290,8 @@ class SimulatedDevices:
     def _kinds(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
         """Return whether each key enters, moves or quits.
 
-        By presence, not by state: who goes on moves, whatever a jump makes of it. Else what a
-        device is asked would tell that it jumped.
+        Decided by presence, not by state: a device that continues is moving even if it jumped.
+        Otherwise what a device is asked would reveal that it jumped.
         """
         goes_on = (self._present_t[keys] == self._t) & (self._key_entered[keys] < self._t)
         state = np.where(goes_on, 0, self._state_of[keys])
@@ -304,7 +304,7 @@ class SimulatedDevices:
     def answers_to(self, grant: Grant) -> npt.NDArray[np.int32]:
         """Return the true answer of every reporter of a grant: a state, or 0 for yes, -1 for no.
 
-        A state is counted from the first one its question knows; who has none answers null (-1).
+        A state is counted from the question's first one; a device without one answers null (-1).
         """
         keys, about = grant.reporters, grant.question.about
         if about == "older":

@@ -1,4 +1,4 @@
-"""The doors through which simulated reports come: real bit vectors, or counts of the same law."""
+"""Sources of simulated reports: real bit vectors, or counts drawn from the same distribution."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
@@ -12,12 +12,12 @@ from retrasyn.randomness.words import address
 
 
 def count_states(states: npt.NDArray[np.int32], n_answers: int) -> npt.NDArray[np.int64]:
-    """Count how many devices are in each state; null reports (-1) are in none."""
+    """Count the devices in each state; null reports (-1) are in none."""
     return np.bincount(states + 1, minlength=n_answers + 1)[1:]
 
 
 class ReportSource(Protocol):
-    """Answers a grant."""
+    """Collects the reports of a grant."""
 
     name: ClassVar[str]
 
@@ -35,7 +35,7 @@ class ReportSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Two binomials per state: the law of the sum of n reports, in O(n_answers)."""
+    """Draws two binomials per state: the law of the sum of n reports, in O(n_answers)."""
 
     seed: int
     name: ClassVar[str] = "counts"
@@ -58,7 +58,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """One perturbed bit vector per reporter, added up."""
+    """Perturbs one bit vector per reporter and sums them."""
 
     seed: int
     name: ClassVar[str] = "reports"
@@ -80,7 +80,7 @@ class Reports:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """No noise at all. Simulation only."""
+    """Reports without noise. Simulation only."""
 
     name: ClassVar[str] = "truth"
 

@@ -1,6 +1,6 @@
-"""A curator fed with the sums of real reports: live by the service, again on recovery and replay.
+"""A curator fed with sums of real reports: by the live service, on recovery and in replays.
 
-Whoever holds what was folded of each round gets the same releases, byte for byte.
+The same folded rounds give the same releases, byte for byte.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ NO_ANSWERS = Answers(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
-    """All that remains of a round once its single reports are gone."""
+    """What is kept of a round once its individual reports are deleted."""
 
     t: int
-    epsilon: int  # micro-nats the round asked of each reporter; 0 if nobody was to report
-    size: int  # devices that share, where that is counted
+    epsilon: int  # micro-nats the round asked of each reporter; 0 if nobody should report
+    size: int  # devices that share, where they are counted
     n_enrolled: int
     answers: Mapping[Question, Answers]
     flags: Flags | None = None  # where starting and stopping are public
@@ -56,7 +56,7 @@ class Recorded:
     declared: Replay = field(init=False)  # in the declared unit and ledger key
     personal: Replay = field(init=False)  # per person and position
     n_users: int = 0  # devices that ever enrolled
-    n_points_in: int = 0  # devices that shared, summed over all rounds
+    n_points_in: int = 0  # number of sharing devices, summed over all rounds
     n_points_out: int = 0
     source_name: ClassVar[str] = "rounds"
     has_users: ClassVar[bool] = True
@@ -67,7 +67,7 @@ class Recorded:
         self.declared, self.personal = replays_of(self.curator)
 
     def step(self, folded: Folded) -> Release:
-        """Run one timestamp; a round without reports leaves the model as it was."""
+        """Run one timestamp; a round without reports leaves the model unchanged."""
         curator, granted = self.curator, list[Grant]()
         unheard = {TRANSITION: NO_ANSWERS} | dict(folded.answers)
 
@@ -92,7 +92,7 @@ class Recorded:
         return release
 
     def _charge(self, ask: Ask, folded: Folded, keys: npt.NDArray[np.int64]) -> Grant:
-        """Charge the ledger, and tell the recounts who reported."""
+        """Charge the ledger, and pass the reports to both recounts."""
         grant = self.curator.admit(ask, t=folded.t, epsilon=folded.epsilon, reporters=keys)
         if keys.size:
             for replay in (self.declared, self.personal):
@@ -100,10 +100,10 @@ class Recorded:
         return grant
 
     def _charge_unheard(self, folded: Folded, unheard: Mapping[Question, Answers]) -> list[Grant]:
-        """Charge for reports that nobody asks for any more.
+        """Charge for reports whose question is no longer asked.
 
-        A round asks what seems right when it opens. If that has changed by the time it is folded,
-        its reports are of no use, but they were sent.
+        A round fixes its questions when it opens. If they have changed by the time it is folded,
+        its reports are useless, but they were sent.
         """
         charged = [
             self._charge(Ask(share=1.0, question=question), folded, answers.keys)

@@ -37,17 +37,17 @@ if TYPE_CHECKING:
     import os
 
 Progress = Callable[[int, int], None]
-"""Called after every timestamp with how many are done and how many there are."""
-_SIDE = 6  # of the grid, unless another is given
-_UNIT = Box(0, 0, 1, 1)  # until the data's own is known
+"""Called after every timestamp with the number done and the total."""
+_SIDE = 6  # default side of the grid
+_UNIT = Box(0, 0, 1, 1)  # placeholder until the data's own box is known
 
 
 class BoxInferredWarning(UserWarning):
-    """The bounding box was taken from raw data, which is not private."""
+    """The bounding box was inferred from raw data, which is not private."""
 
 
 class Synthesis(NamedTuple):
-    """What `synthesize` returns."""
+    """The result of `synthesize`."""
 
     synthetic: Trajectories
     receipt: Receipt
@@ -55,7 +55,7 @@ class Synthesis(NamedTuple):
 
 @dataclass(slots=True)
 class Simulation:
-    """Steps devices and curator through the same timestamps; every grant is replayed twice."""
+    """Steps devices and curator through the same timestamps; every grant is recounted twice."""
 
     curator: Curator
     population: SimulatedDevices
@@ -73,7 +73,7 @@ class Simulation:
 
     @classmethod
     def of(cls, curator: Curator, identities: Identities) -> Simulation:
-        """Set devices up for a curator."""
+        """Create the simulated devices for a curator."""
         settings, division = curator.settings, curator.method.division
         population = SimulatedDevices(
             identities=identities,
@@ -91,7 +91,7 @@ class Simulation:
 
     @property
     def source_name(self) -> str:
-        """How reports come."""
+        """How reports arrive."""
         return self.source.name
 
     @property
@@ -101,11 +101,11 @@ class Simulation:
 
     @property
     def n_points_in(self) -> int:
-        """Number of positions so far, those outside the box included."""
+        """Number of positions so far, including those outside the box."""
         return self.n_points_inside + self.n_points_dropped
 
     def observe(self, step: Step) -> None:
-        """Move the devices to a timestamp and do nothing else."""
+        """Advance the devices to a timestamp without collecting reports."""
         self.population.observe(step)
         self.n_points_inside += step.streams.size
 
@@ -126,7 +126,7 @@ class Simulation:
         return release
 
     def _collect(self, grant: Grant, lane: str) -> Aggregate:
-        """Bring the reports of a grant, and tell the replays who reported what."""
+        """Collect the reports of a grant, and pass them to both recounts."""
         if grant.private:
             lookback = grant.question.lookback
             persons = self.population.persons_of(grant)
@@ -142,7 +142,7 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedRun:
-    """Recorded trajectories and the simulation over them: what `synthesize` does, step by step.
+    """A run over recorded trajectories: what `synthesize` does, step by step.
 
     >>> from retrasyn.simulation.city import CITY_BOX, demo_city
     >>> city = demo_city(n_users=50, n_timestamps=20, seed=3)
@@ -164,7 +164,7 @@ class SimulatedRun:
         engine: Engine | None = None,
         make_sink: MakeSink | None = None,
     ) -> SimulatedRun:
-        """Set a curator and the devices of recorded people up for the first timestamp."""
+        """Create the curator and the simulated devices, ready for the first timestamp."""
         recording = Recording.of(real, settings.grid, settings.outside)
         curator = Curator(
             settings, mean_length=recording.mean_length, engine=engine, make_sink=make_sink
@@ -175,12 +175,12 @@ class SimulatedRun:
         return cls(simulation, recording)
 
     def releases(self) -> Iterator[Release]:
-        """Make release after release, going on where the last one was."""
+        """Yield the remaining releases, one per timestamp."""
         for step in self.recording.steps(after=self.simulation.curator.state.t):
             yield self.simulation.step(step)
 
     def receipt(self) -> Receipt:
-        """State what was done so far."""
+        """Return the receipt of the run so far."""
         return receipt_of(self.simulation)
 
 
@@ -247,14 +247,14 @@ def synthesize(
     )
     collected = Collected() if folder is None else Scattered(folder)
     if folder is not None and (saved is None or not saved.resumes):
-        drop_after(folder, -1)  # of a run that nobody goes on with
+        drop_after(folder, -1)  # left over from an abandoned run
     _run(run, collected, saved, progress, on_release)
     synthetic = dataclasses.replace(collected.trajectories(), clock=real.clock, crs=real.crs)
     return Synthesis(synthetic, run.receipt())
 
 
 def over_data(settings: RunSettings, real: Trajectories) -> RunSettings:
-    """Return settings with the bounding box of raw data, and warn of it: it is not private."""
+    """Return settings with the bounding box of the raw data, warning that it is not private."""
     box = Box.around(real.x, real.y)
     warnings.warn(
         f"no box was given, so the bounding box of the raw data is used: {format_box(box)}. "
@@ -266,7 +266,7 @@ def over_data(settings: RunSettings, real: Trajectories) -> RunSettings:
 
 
 def _sink_for(real: Trajectories, folder: Path) -> MakeSink:
-    """Return what makes the sinks of shards that write their own parts."""
+    """Return a factory for the sinks of shards that write their own parts."""
     known = Metadata(real.clock, real.crs)
     return partial(PartSink.open, folder=str(folder.absolute()), known=known)
 
@@ -278,7 +278,7 @@ def _run(
     progress: Progress | None,
     on_release: Callable[[Release], None] | None,
 ) -> None:
-    """Step through the recording, saving on the way."""
+    """Step through the recording, saving checkpoints on the way."""
     simulation, recording = run.simulation, run.recording
     if checkpoint is not None and checkpoint.resumes:
         checkpoint.load(simulation, collected)

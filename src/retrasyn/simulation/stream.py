@@ -23,12 +23,12 @@ from retrasyn.space.kernels import OUTSIDE
 
 Identifier = int | str
 MAX_SILENCE = 100_000
-"""Most timestamps that may be missing between two lines."""
+"""Maximum number of missing timestamps between two lines."""
 
 
 @dataclass(slots=True)
 class Live:
-    """A running simulation that learns identifiers as they appear.
+    """A running simulation that adds identifiers as they appear.
 
     A traj_id that is absent for a while and returns has quit and entered again; its ledger key
     stays the same.
@@ -51,7 +51,7 @@ class Live:
 
     @classmethod
     def start(cls, settings: RunSettings) -> Live:
-        """Begin with nobody."""
+        """Start with no devices."""
         simulation = Simulation.of(Curator(settings), Identities.none())
         simulation.enrols_on_sight = True
         return cls(settings, simulation)
@@ -64,7 +64,7 @@ class Live:
         y: Sequence[float],
         user_id: Sequence[Identifier] | None = None,
     ) -> list[Release]:
-        """Run timestamp t, and before it the timestamps since the last one, at which nobody was."""
+        """Run timestamp t, and before it the empty timestamps since the last one."""
         if abs(t) > MAX_TIME:
             raise InputError(f"t={t} is beyond {MAX_TIME:,}; number the time steps 0, 1, 2, ...")
         last = self.simulation.curator.state.t
@@ -79,11 +79,11 @@ class Live:
         return [self.simulation.step(one) for one in steps]
 
     def receipt(self) -> Receipt:
-        """State what was done so far."""
+        """Return the receipt of the run so far."""
         return receipt_of(self.simulation)
 
     def stamp(self) -> dict[str, Any]:
-        """Return the short receipt that every release carries: the releases are its rounds."""
+        """Return the short receipt that every release carries; its rounds are only counted."""
         state = self.simulation.curator.state
         return stamp_of(receipt_of(self.simulation, after=state.t), n_rounds=len(state.rounds))
 
@@ -95,7 +95,7 @@ class Live:
         y: Sequence[float],
         user_id: Sequence[Identifier] | None,
     ) -> Step:
-        """Check one timestamp's positions and put them on the grid."""
+        """Validate one timestamp's positions and put them on the grid."""
         n = len(traj_id)
         lengths = {"x": len(x), "y": len(y), "user_id": n if user_id is None else len(user_id)}
         for name, length in lengths.items():
@@ -124,7 +124,7 @@ class Live:
     def _number(
         self, traj_id: Sequence[Identifier], user_id: Sequence[Identifier] | None
     ) -> npt.NDArray[np.int32]:
-        """Return the numbers of streams, opening those not seen before."""
+        """Return the numbers of streams, adding new ones."""
         users = traj_id if user_id is None else user_id
         for number, (stream, user) in enumerate(zip(traj_id, users, strict=True), 1):
             if self._user_of.setdefault(stream, user) != user:
@@ -141,7 +141,7 @@ class Live:
         return np.array([self._streams[stream] for stream in traj_id], np.int32)
 
     def _open(self, stream: Identifier, user: Identifier) -> None:
-        """Open a stream, and a person and a ledger key where they are new."""
+        """Add a stream, and a person and a ledger key if they are new."""
         identities = self.simulation.population.identities
         person = self._persons.setdefault(user, len(self._persons))
         owner = user if self.settings.interpretation.ledger == "user" else stream
@@ -153,7 +153,7 @@ class Live:
 
 
 def _twins(name: str, values: Sequence[Identifier]) -> str:
-    """Name two equal entries by their places: what stands in logs names no person."""
+    """Name two equal entries by index, so that logs never name a person."""
     seen: dict[Identifier, int] = {}
     for number, value in enumerate(values, 1):
         if value in seen:

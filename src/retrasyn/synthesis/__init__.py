@@ -1,4 +1,4 @@
-"""The synthetic population: who is born, who moves where, who ends."""
+"""The synthetic population: births, moves and ends of streams."""
 
 from retrasyn.synthesis.lifecycle import EnterQuit, Immortal, QuitAsSeen, QuitByAge, QuitByLength
 

@@ -1,4 +1,4 @@
-"""One timestamp of the synthetic population, compiled (Sec. III-D)."""
+"""Compiled kernels for one timestamp of the synthetic population (Sec. III-D)."""
 
 import math
 
@@ -23,11 +23,11 @@ _TWO_28 = 2.0**28
 _TWO_32 = 2.0**32
 _TWO_53 = 2.0**53
 _TOP = np.uint64((1 << 64) - 1)
-_INSIDE = 1e-6  # points keep this share of a cell off its walls, so rounding cannot cross one
+_INSIDE = 1e-6  # share of a cell that points keep off its edges, so rounding cannot cross one
 
 
 def n_threads() -> int:
-    """Return how many threads numba is told to use."""
+    """Return how many threads numba is configured to use."""
     number: int = config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
     return number
 
@@ -39,7 +39,7 @@ def build_alias(
     fallback: npt.NDArray[np.int32],
     n_slots: int,
 ) -> npt.NDArray[np.uint64]:
-    """Pack one alias row per row of weights; a row without weight always gives its fallback."""
+    """Build one alias row per row of weights; a row without weight always yields its fallback."""
     n_rows, n_choices = weights.shape
     table = np.empty((n_rows, n_slots), np.uint64)
     scaled = np.empty(n_slots)
@@ -84,7 +84,7 @@ def build_alias(
 
 @njit(inline="always")
 def _choose(slot: np.uint64, word: np.uint64) -> np.uint16:
-    """Take the first choice of a slot if the word's high half is below its threshold."""
+    """Return the slot's first choice if the word's high half is below its threshold, else its alias."""
     below = (word >> _SHIFT_32) < (slot >> _SHIFT_32)
     return np.uint16((slot if below else slot >> _SHIFT_16) & _LOW_16)
 
@@ -103,7 +103,7 @@ def _fate(
     against_moves: float,
     slots: npt.NDArray[np.uint64],
 ) -> np.uint16:
-    """Return where a stream goes, or ENDED."""
+    """Return a stream's next cell, or ENDED."""
     u = np.float64((word >> _SHIFT_4) & _LOW_28)  # a uniform, times 2^28
     moved = _next_cell(word, cell, slots)
     return moved if u >= weight * (_TWO_28 - against_moves * u) else ENDED
@@ -123,7 +123,7 @@ def decide(
     length_cap: float,
     against_moves: float,
 ) -> int:
-    """Write each stream's next cell, or ENDED if it quits; return how many live on.
+    """Write each stream's next cell, or ENDED if it quits; return how many survive.
 
     With s = min(cap, l / lambda), a stream of length l quits with probability s h / (s h + 1 - h)
     when it competes with the moves (against_moves = 1, odds = h / (1 - h)): a uniform u is below
@@ -154,7 +154,7 @@ def decide(
 def count_alive(
     weighed: npt.NDArray[np.uint16], moved: npt.NDArray[np.uint16], n_cells: int, stride: int
 ) -> npt.NDArray[np.int64]:
-    """Count every stride-th of the living streams by the cell that weighs it."""
+    """Count every stride-th surviving stream by the cell that determines its weight."""
     counts = np.zeros(n_cells, np.int64)
     for i in range(0, weighed.size, stride):
         if moved[i] != ENDED:
@@ -166,11 +166,11 @@ def count_alive(
 def find_floors(
     counts: npt.NDArray[np.int64], weights: npt.NDArray[np.float64], share: float
 ) -> npt.NDArray[np.uint64]:
-    """Return per cell the word above which a share of all streams is expected to lie.
+    """Return, per cell, the word above which a given share of all streams is expected to lie.
 
     A stream's key is -ln(U) / w. Weights belong to cells, so "key at most tau" is "U at least
     exp(-w tau)": one comparison. Tau solves sum_c n_c (1 - exp(-w_c tau)) = share sum_c n_c, by
-    bisection in its logarithm; a share of 0 lets nobody pass and a share of 1 everybody.
+    bisection in its logarithm; a share of 0 lets no stream pass and a share of 1 all of them.
     """
     floors = np.empty(weights.size, np.uint64)
     if not 0.0 < share < 1.0:
@@ -205,10 +205,10 @@ def keys_above(
     sure_floors: npt.NDArray[np.uint64],
     room: int,
 ) -> tuple[int, int, npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """List the living streams whose word reaches their cell's floor, with their keys -ln(U) / w.
+    """List the surviving streams whose word reaches their cell's floor, with keys -ln(U) / w.
 
-    Those that reach the higher floor too are surely among the smallest keys and get the key -1
-    without a logarithm. Returns how many passed, how many of them surely, and the lists, which
+    Those that also reach the higher floor are certainly among the smallest keys and get the key -1
+    without a logarithm. Returns how many passed, how many of them certainly, and the lists, which
     hold at most `room`.
     """
     places = np.empty(room, np.int64)
@@ -217,9 +217,9 @@ def keys_above(
     n_found = n_sure = 0
     for i in range(ids.size):
         word = word_at(key, np.uint64(ids[i]))
-        if word < lowest:  # most streams end here, without a look at their cell
+        if word < lowest:  # most streams stop here, before their cell is looked up
             continue
-        if moved[i] == ENDED:  # asked first: the weighing cell may be this mark, not a cell
+        if moved[i] == ENDED:  # checked first: the cell may be this mark
             continue
         cell = weighed[i]
         if word >= floors[cell]:
@@ -241,7 +241,7 @@ def compact(
     entered: npt.NDArray[np.int32],
     moved: npt.NDArray[np.uint16],
 ) -> int:
-    """Close the gaps the ended leave, in place; return how many live on."""
+    """Remove ended streams in place; return how many survive."""
     n_kept = 0
     for i in range(ids.size):
         cell = moved[i]
@@ -268,7 +268,7 @@ def draw_births(
 
 @njit(nogil=True, cache=True)
 def count_cells(cells: npt.NDArray[np.uint16], n_cells: int) -> npt.NDArray[np.int64]:
-    """Count streams per cell, those with the mark of the ended left out: [n_cells]."""
+    """Count streams per cell, ignoring ended ones: [n_cells]."""
     counts = np.zeros(n_cells, np.int64)
     for i in range(cells.size):
         if cells[i] != ENDED:
@@ -287,7 +287,7 @@ def draw_points(
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.float64],
 ) -> None:
-    """Draw a point uniformly in the cell of each stream."""
+    """Draw a uniform point in the cell of each stream."""
     inner_width, inner_height = (1.0 - 2.0 * _INSIDE) * width, (1.0 - 2.0 * _INSIDE) * height
     off_x, off_y = _INSIDE * width, _INSIDE * height
     for i in range(ids.size):
@@ -300,10 +300,10 @@ def draw_points(
 
 
 _DIRECTIONS = 9
-ANGLES = 4096  # directions a step can take
+ANGLES = 4096  # number of step directions
 _ANGLE_MASK = np.uint64(ANGLES - 1)
 UNITS = 2.0**32  # of a probability: 200 million streams stay below 2^63, at up to 10 each
-MARGIN = 5e-4  # share of a cell that points keep off its walls
+MARGIN = 5e-4  # share of a cell that points keep away from its edges
 
 
 @njit(inline="always")
@@ -329,7 +329,7 @@ def sum_hazards(
 ) -> tuple[np.int64, np.int64]:
     """Return the sums over streams of by_age alone, and of the capped probability, in UNITS.
 
-    Whole numbers add up to the same however the streams are cut and ordered; floats do not.
+    Integer sums do not depend on how streams are split and ordered; float sums do.
     """
     plain = capped = np.int64(0)
     for i in range(cells.size):
@@ -352,7 +352,7 @@ def draw_quits(
     cap: float,
     kept: npt.NDArray[np.uint16],
 ) -> int:
-    """Write each stream's cell, or ENDED if it quits; return how many live on."""
+    """Write each stream's cell, or ENDED if it quits; return how many survive."""
     n_alive = 0
     for i in range(ids.size):
         uniform = np.float64(word_at(key, np.uint64(ids[i])) >> _SHIFT_11) * _TO_UNIT_53
@@ -376,7 +376,7 @@ def surplus_keys(
     floor: float,
     keys: npt.NDArray[np.float64],
 ) -> None:
-    """Write -ln(U) / (p + floor) of every living stream, infinity for the ended."""
+    """Write -ln(U) / (p + floor) for every surviving stream, infinity for ended ones."""
     for i in range(ids.size):
         if kept[i] == ENDED:
             keys[i] = math.inf
@@ -391,7 +391,7 @@ def surplus_keys(
 def compact_points(
     x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], kept: npt.NDArray[np.uint16]
 ) -> None:
-    """Close the gaps the ended leave in the points, in place."""
+    """Remove the points of ended streams in place."""
     n_kept = 0
     for i in range(kept.size):
         x[n_kept] = x[i]
@@ -408,10 +408,10 @@ def steer(
     pull: npt.NDArray[np.float64],
     rounds: int,
 ) -> npt.NDArray[np.float64]:
-    """Bend a kernel so that the movers arrive as the movement mass says: [n_cells, 9].
+    """Adjust a transition kernel so that arrivals match the movement mass: [n_cells, 9].
 
-    `kernel` rows and `mass` as a whole sum to 1. `pull` [n_cells] holds the factor by which each
-    cell attracts, where the rounds begin and where they end.
+    `kernel` rows and `mass` as a whole sum to 1. `pull` [n_cells] is the attraction factor of each
+    cell, both the starting point of the iteration and, updated in place, its result.
     """
     n_cells = table.shape[0]
     n_movers = float(movers.sum())
@@ -451,7 +451,7 @@ def move_streams(
     table: npt.NDArray[np.uint64],
     moved: npt.NDArray[np.uint16],
 ) -> None:
-    """Draw every stream's next cell from the alias row of its cell."""
+    """Draw every stream's next cell from the alias row of its current cell."""
     slots = table.reshape(-1)
     for i in range(ids.size):
         word = word_at(key, np.uint64(ids[i]))
@@ -460,7 +460,7 @@ def move_streams(
 
 @njit(inline="always")
 def _along(place: float, before: np.int64, after: np.int64, step: float) -> float:
-    """Move along one axis, in cell widths: inward from a wall just crossed, else either way."""
+    """Move along one axis, in cell widths: inward after crossing an edge, else either way."""
     if after > before:
         place, step = float(after), abs(step)
     elif after < before:
@@ -485,7 +485,7 @@ def step_points(
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.float64],
 ) -> None:
-    """Move every point into its stream's new cell by a step of its old cell's length, in place."""
+    """Move every point into its stream's new cell by a step of the old cell's length, in place."""
     for i in range(ids.size):
         direction = np.int64(word_at(key, np.uint64(ids[i])) & _ANGLE_MASK)
         length = lengths[before[i]]
@@ -503,7 +503,7 @@ def place_newborn(
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.float64],
 ) -> None:
-    """Draw a first point uniformly in the cell of each new stream, in cell widths."""
+    """Draw a uniform first point in the cell of each new stream, in cell widths."""
     inner = 1.0 - 2.0 * MARGIN
     for i in range(ids.size):
         word = word_at(key, np.uint64(ids[i]))
@@ -523,7 +523,7 @@ def count_words(
     low: npt.NDArray[np.uint64],
     width: int,
 ) -> npt.NDArray[np.int64]:
-    """Count the living by group and by bin of their group's interval: [n_groups, N_BINS]."""
+    """Count surviving streams by group and by bin of the group's interval: [n_groups, N_BINS]."""
     counts = np.zeros((low.size, N_BINS), np.int64)
     shift = np.uint64(max(width - BIN_BITS, 0))
     span = np.uint64(1) << np.uint64(width)
@@ -542,7 +542,7 @@ def list_words(
     low: npt.NDArray[np.uint64],
     width: int,
 ) -> npt.NDArray[np.int64]:
-    """Return the places of the living whose word lies in their group's interval."""
+    """Return the indices of surviving streams whose word lies in their group's interval."""
     places = np.empty(words.size, np.int64)
     span = np.uint64(1) << np.uint64(width)
     n_found = 0
@@ -563,7 +563,7 @@ def end_up_to(
     last_words: npt.NDArray[np.uint64],
     last_ids: npt.NDArray[np.int64],
 ) -> None:
-    """Mark the living up to their group's last one, by (word, id), as ended."""
+    """Mark as ended the surviving streams up to their group's last one, by (word, id)."""
     for i in range(words.size):
         last = last_words[groups[i]]
         if words[i] < last or (words[i] == last and ids[i] <= last_ids[groups[i]]):

@@ -1,4 +1,4 @@
-"""Who is born and who ends (Sec. III-D, Eq. 8 and size adjustment)."""
+"""Births and ends of synthetic streams (Sec. III-D, Eq. 8 and size adjustment)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,27 +18,27 @@ _ALWAYS = np.float64(np.inf)
 
 @dataclass(slots=True)
 class LifecycleMemory:
-    """What a lifecycle remembers: masses released so far and the last entering distribution."""
+    """What a lifecycle remembers: the mass released so far and the last entering distribution."""
 
     going_on: float = 0.0
     quitting: float = 0.0
     enter: npt.NDArray[np.float64] | None = None
     started: bool = False
-    pull: npt.NDArray[np.float64] | None = None  # of steering, kept between timestamps
+    pull: npt.NDArray[np.float64] | None = None  # of steering, carried between timestamps
 
     def last_pull(self, grid: Grid) -> npt.NDArray[np.float64]:
-        """Return how much each cell attracted at the last timestamp, all alike at first."""
+        """Return the attraction of each cell at the last timestamp; uniform at first."""
         return np.ones(grid.n_cells) if self.pull is None else self.pull
 
     @property
     def released_length(self) -> float:
-        """Lambda from what was released: mass that goes on over mass that quits, in 2..1000."""
+        """Lambda from past releases: continuing mass over quitting mass, within 2..1000."""
         if self.quitting <= 0:
             return 1000.0
         return min(max(self.going_on / self.quitting, 2.0), 1000.0)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return everything as plain arrays."""
+        """Return the memory as plain arrays."""
         empty = np.empty(0)
         return {
             "masses": np.array([self.going_on, self.quitting], np.float64),
@@ -48,7 +48,7 @@ class LifecycleMemory:
         }
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take everything over from plain arrays."""
+        """Restore the memory from plain arrays."""
         self.going_on, self.quitting = arrays["masses"].tolist()
         self.started = bool(arrays["started"][0])
         self.pull = arrays["pull"].copy() if arrays["pull"].size else None
@@ -57,30 +57,30 @@ class LifecycleMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SynthesisContext:
-    """All a lifecycle may look at when it plans a timestamp."""
+    """Everything a lifecycle may use to plan a timestamp."""
 
     model: MobilityModel
     memory: LifecycleMemory
     grid: Grid
     interpretation: Interpretation
     length_scale: float  # lambda
-    size: int  # how many streams are wanted
+    size: int  # wanted number of streams
     cell_counts: npt.NDArray[np.int64]  # [n_cells], synthetic streams before this timestamp
     mass: npt.NDArray[np.float64] | None = None  # [n_cells, 9], of all moves, sums to 1
     hazard: npt.NDArray[np.float64] | None = None  # of quitting by age
-    ages_of_quitters: npt.NDArray[np.int64] | None = None  # real ones, where that is public
+    ages_of_quitters: npt.NDArray[np.int64] | None = None  # of real users, where that is public
 
 
 class Lifecycle(Protocol):
-    """Plans births and ends."""
+    """Plans births and ends of streams."""
 
     @property
     def uses_length(self) -> bool:
-        """Whether streams quit by their length (Eq. 8)."""
+        """Whether quitting depends on the length of a stream (Eq. 8)."""
         ...  # pragma: no cover - a protocol has no body
 
     def plan(self, context: SynthesisContext) -> CompetingPlan | OrderedPlan:
-        """Return the plan of one timestamp."""
+        """Return the plan for one timestamp."""
         ...  # pragma: no cover - a protocol has no body
 
 
@@ -88,11 +88,11 @@ class Lifecycle(Protocol):
 class EnterQuit:
     """Length-aware quitting, then births or ends until the size is right."""
 
-    surplus_floor: float = 1e-8  # streams in cells nobody quits from go last
+    surplus_floor: float = 1e-8  # streams in cells where nobody quits end last
     uses_length: ClassVar[bool] = True
 
     def plan(self, context: SynthesisContext) -> CompetingPlan:
-        """Quit by hazard and length, end a surplus by the quit share, begin by the enter share."""
+        """Plan quits by hazard and length, surplus ends by quit share, births by enter share."""
         model = context.model
         stay = 1.0 - model.quit_hazard
         against_moves = context.interpretation.quit == "renormalised"
@@ -116,13 +116,13 @@ class EnterQuit:
 
 @dataclass(frozen=True, slots=True)
 class Immortal:
-    """As many streams as users at the first timestamp that has any, anywhere, for ever."""
+    """As many streams as users at the first non-empty timestamp, placed uniformly, never ending."""
 
-    wanders: bool = False  # out of a cell nobody was seen to leave, to any neighbour
+    wanders: bool = False  # whether streams leave cells without known moves, to any neighbour
     uses_length: ClassVar[bool] = False
 
     def plan(self, context: SynthesisContext) -> CompetingPlan:
-        """Begin once, uniformly; then only move."""
+        """Plan births once, uniformly; after that only moves."""
         memory, n_cells = context.memory, context.grid.n_cells
         begins = not memory.started and context.size > 0
         memory.started = memory.started or begins
@@ -146,12 +146,12 @@ _TILTS = (0.1, 10.0)
 
 @dataclass(frozen=True, slots=True)
 class QuitByLength:
-    """The longer a stream, the likelier its end (Eq. 8), before anybody moves."""
+    """The longer a stream, the likelier it ends (Eq. 8); quits are drawn before the moves."""
 
     uses_length: ClassVar[bool] = True
 
     def plan(self, context: SynthesisContext) -> OrderedPlan:
-        """Quit by hazard and length, end a surplus by the same weights."""
+        """Plan quits by hazard and length, and surplus ends by the same weights."""
         return OrderedPlan(
             by_age=np.minimum(1.0, np.arange(1, _LONGEST + 1) / context.length_scale),
             by_cell=context.model.quit_hazard,
@@ -168,12 +168,12 @@ class QuitByLength:
 
 @dataclass(frozen=True, slots=True)
 class QuitByAge:
-    """The hazard by age that people's answers support, tilted to where they quit."""
+    """Quits by the age hazard estimated from users' answers, weighted by where users quit."""
 
     uses_length: ClassVar[bool] = False
 
     def plan(self, context: SynthesisContext) -> OrderedPlan:
-        """Quit by age and cell, but not fewer than the size demands."""
+        """Plan quits by age and cell, at least as many as the size requires."""
         if context.hazard is None:
             raise AssertionError("a method that quits by age must ask about ages")
         quit_share = context.model.quit_share
@@ -197,13 +197,13 @@ class QuitByAge:
 
 @dataclass(frozen=True, slots=True)
 class QuitAsSeen:
-    """As many end in each bucket of ages as real devices did: starting and stopping are public."""
+    """As many streams end in each age bucket as real ones did: starting and stopping are public."""
 
     floor: float = 1e-6
     uses_length: ClassVar[bool] = False
 
     def plan(self, context: SynthesisContext) -> OrderedPlan:
-        """End as many as the real ones of each age, by the quit share of their cells."""
+        """Plan as many ends per age as real ones, chosen by the quit share of their cells."""
         if context.ages_of_quitters is None:
             raise AssertionError("ends can be copied only where presence is public")
         places = np.searchsorted(AGE_EDGES, context.ages_of_quitters, side="right") - 1
@@ -222,7 +222,7 @@ class QuitAsSeen:
 
 
 def _entering(context: SynthesisContext) -> npt.NDArray[np.float64]:
-    """Return where newborn streams begin: as last known, uniform before."""
+    """Return where new streams begin: the last known distribution, uniform before any."""
     memory, n_cells = context.memory, context.grid.n_cells
     if context.model.enter.sum() > 0:
         memory.enter = context.model.enter

@@ -1,6 +1,6 @@
-"""The paper's steps: quits that compete with the moves, then the size (Sec. III-D, Eq. 8).
+"""The paper's steps: quits compete with moves, then the size is adjusted (Sec. III-D, Eq. 8).
 
-First what one shard does for its streams, then the plan of a timestamp and how all shards carry
+First the work of one shard on its streams, then the plan of a timestamp and how all shards carry
 it out together.
 """
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from retrasyn.synthesis.shard import StepInputs
 
 Weighing = Literal["newest", "last"]
-"""Which cell decides the weight of a stream in a surplus: where it goes, or where it was."""
-_BRACKET = 5.0  # standard deviations to either side of the first guess of the surplus threshold
+"""Which cell determines a stream's weight in a surplus: the one it moves to, or the last one."""
+_BRACKET = 5.0  # standard deviations on each side of the first guess of the surplus threshold
 
 
 class CompetingShard(ShardBase):
-    """Draws moves or ends, and ends a surplus by the weights of cells."""
+    """Draws moves or ends, and ends a surplus by cell weights."""
 
     __slots__ = ()
 
@@ -42,7 +42,7 @@ class CompetingShard(ShardBase):
         length_cap: float,
         against_moves: float,
     ) -> int:
-        """Draw the next cell of every stream, or its end; return how many live on."""
+        """Draw the next cell of every stream, or its end; return how many survive."""
         ids, cells, entered = self.streams.living()
         kept = self._fresh_marks()
         alive = self._over_slices(
@@ -63,7 +63,7 @@ class CompetingShard(ShardBase):
         return sum(alive)
 
     def sample_alive(self, weighing: Weighing) -> tuple[npt.NDArray[np.int64], int]:
-        """Estimate from a sample how many live on per cell, [n_cells]; return its size, too."""
+        """Estimate survivors per cell from a sample, [n_cells]; also return the sample's size."""
         stride = max(1, self.streams.n >> 16)
         counts = kernels.count_alive(self._weighed(weighing), self._kept, self.grid.n_cells, stride)
         return counts * stride, int(counts.sum())
@@ -77,7 +77,7 @@ class CompetingShard(ShardBase):
         room: int,
         weighing: Weighing,
     ) -> tuple[int, int, npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        """Look for the smallest keys.
+        """Find the smallest keys.
 
         Returns how many streams pass the lower floors, how many of them also the higher ones, and
         the keys and ids of those in between.
@@ -97,18 +97,18 @@ class CompetingShard(ShardBase):
         return n_found, n_sure, self._keys[between], ids[self._places[between]]
 
     def end_surplus(self, last_key: float, last_id: int) -> None:
-        """End the streams found up to the last one, by (key, id)."""
+        """End the streams found, up to the last one, by (key, id)."""
         ids = self.streams.ids[self._places]
         ended = (self._keys < last_key) | ((self._keys == last_key) & (ids <= last_id))
         self._kept[self._places[ended]] = kernels.ENDED
 
     def settle(self) -> None:
-        """Drop the ended streams and put all others where they moved."""
+        """Remove ended streams and move all others to their next cell."""
         ids, cells, entered = self.streams.living()
         self.streams.n = kernels.compact(ids, cells, entered, self._kept)
 
     def _weighed(self, weighing: Weighing) -> npt.NDArray[np.uint16]:
-        """Return the cell that weighs each stream."""
+        """Return the cell that determines each stream's weight."""
         return self._kept if weighing == "newest" else self.streams.cells[: self.streams.n]
 
 
@@ -118,16 +118,16 @@ class CompetingPlan:
 
     move: npt.NDArray[np.float64]  # [n_cells, 9], rows sum to 1, or to 0 where nothing is known
     quit_odds: npt.NDArray[np.float64]  # [n_cells], hazard / (1 - hazard), or the hazard
-    against_moves: bool  # whether quitting competes with the moves, or is drawn by itself
+    against_moves: bool  # whether quitting competes with the moves or is drawn separately
     length_scale: float  # lambda
-    target: int | None  # how many streams live afterwards; None leaves the number alone
-    enter: npt.NDArray[np.float64]  # [n_cells], where the newborn begin
+    target: int | None  # number of streams afterwards; None leaves it unchanged
+    enter: npt.NDArray[np.float64]  # [n_cells], where new streams begin
     surplus_weights: npt.NDArray[np.float64]  # [n_cells], positive
     surplus_by_newest: bool
-    wanders: bool = False  # out of a cell nobody was seen to leave: to any neighbour, or stays
+    wanders: bool = False  # in a cell without known moves: go to any neighbour instead of staying
 
     def advance(self, shards: Workers[CompetingShard], step: StepInputs) -> tuple[int, None]:
-        """Move or end every stream; return how many live on. Nothing is to be remembered."""
+        """Move or end every stream; return how many survive, and no pull."""
         n_alive = self.decide(shards, step)
         if self.target is not None and n_alive > self.target:
             self.end_surplus(shards, step, n_alive=n_alive, n_surplus=n_alive - self.target)
@@ -136,7 +136,7 @@ class CompetingPlan:
         return n_alive, None
 
     def decide(self, shards: Workers[CompetingShard], step: StepInputs) -> int:
-        """Draw the next cell of every stream, or its end (Eq. 8); return how many live on."""
+        """Draw the next cell of every stream, or its end (Eq. 8); return how many survive."""
         grid = step.grid
         alive = shards.each(
             CompetingShard.decide,
@@ -158,11 +158,11 @@ class CompetingPlan:
     def end_surplus(
         self, shards: Workers[CompetingShard], step: StepInputs, *, n_alive: int, n_surplus: int
     ) -> None:
-        """Mark the n_surplus living streams with the smallest keys -ln(U) / weight as ended.
+        """Mark as ended the n_surplus surviving streams with the smallest keys -ln(U) / weight.
 
-        That is drawing without replacement by weight. Two floors found from the cell counts
-        bracket the n_surplus-th key; only the few streams between them are ranked. Should the
-        bracket miss, it is widened: the outcome never depends on the guess.
+        This is sampling without replacement by weight. Two floors found from the cell counts
+        bracket the n_surplus-th key; only the few streams between them are ranked. If the
+        bracket misses, it is widened: the result never depends on the guess.
         """
         weights, key = self.surplus_weights, step.key("surplus")
         weighing: Weighing = "newest" if self.surplus_by_newest else "last"
@@ -189,7 +189,7 @@ class CompetingPlan:
         keys = np.concatenate([row[2] for row in found])
         ids = np.concatenate([row[3] for row in found])
         n_between = n_surplus - n_sure
-        last_key, last_id = -1.0, np.iinfo(np.int64).max  # those sure of it, and nobody else
+        last_key, last_id = -1.0, np.iinfo(np.int64).max  # only those certain to end
         if n_between:
             last = np.lexsort((ids, keys))[n_between - 1]
             last_key, last_id = keys[last], ids[last]

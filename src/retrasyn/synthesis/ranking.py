@@ -1,4 +1,4 @@
-"""Ending the streams with the smallest keys, each of which is known to one shard only."""
+"""Distributed selection: ends the streams with the smallest keys across all shards."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 
 FEW = 1 << 15
-"""Candidates that all shards together may list."""
-_WIDTH = 63  # bits of a word whose float is not negative
-_NOTHING = np.uint64((1 << 64) - 1)  # begins an interval without words
+"""Most candidates that all shards together may list."""
+_WIDTH = 63  # bits of the word of a non-negative float
+_NOTHING = np.uint64((1 << 64) - 1)  # start of an empty interval of words
 _EVERYBODY = np.iinfo(np.int64).max
 
 
 class RankedShard(ShardBase):
-    """Streams in groups, each stream with a key. Keys are not negative: their bits sort alike."""
+    """Streams in groups, each with a key. Keys are non-negative, so their bits sort like them."""
 
     __slots__ = ()
 
     def count_ranked(self, low: npt.NDArray[np.uint64], width: int) -> npt.NDArray[np.int64]:
-        """Count the living by group and by bin of their group's interval of keys."""
+        """Count surviving streams by group and by bin of the group's interval of keys."""
         words, groups, kept = self._keys.view(np.uint64), self._groups, self._kept
         counts = self._over_slices(
             lambda part: kernels.count_words(words[part], groups[part], kept[part], low, width)
@@ -39,7 +39,7 @@ class RankedShard(ShardBase):
     def list_ranked(
         self, low: npt.NDArray[np.uint64], width: int
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-        """Return group, key and id of the living in their group's interval of keys."""
+        """Return group, key and id of the surviving streams in their group's interval of keys."""
         words = self._keys.view(np.uint64)
         places = kernels.list_words(words, self._groups, self._kept, low, width)
         return self._groups[places], words[places], self.streams.ids[places]
@@ -47,7 +47,7 @@ class RankedShard(ShardBase):
     def end_ranked(
         self, last_words: npt.NDArray[np.uint64], last_ids: npt.NDArray[np.int64]
     ) -> None:
-        """End the living up to their group's last one, by (key, id)."""
+        """End the surviving streams up to their group's last one, by (key, id)."""
         ids, _, _ = self.streams.living()
         words = self._keys.view(np.uint64)
         kernels.end_up_to(words, self._groups, self._kept, ids, last_words, last_ids)
@@ -56,14 +56,14 @@ class RankedShard(ShardBase):
 def end_smallest(
     shards: Workers[RankedShard], wanted: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
 ) -> None:
-    """End the streams of each group with the smallest keys; see `choose_smallest`."""
+    """End the streams with the smallest keys in each group; see `choose_smallest`."""
     shards.each(RankedShard.end_ranked, *choose_smallest(shards, wanted, sizes))
 
 
 def choose_smallest(
     shards: Workers[RankedShard], wanted: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """Return per group the word and the id of the last one wanted: [n_groups] each.
+    """Return, per group, the word and id of the last stream to choose: [n_groups] each.
 
     `sizes` says how many keys each group has, of which `wanted` are to be chosen.
     """
@@ -73,13 +73,13 @@ def choose_smallest(
     if not searched.any():
         return words, ids
     low = np.where(searched, np.uint64(0), _NOTHING)
-    left = wanted.copy()  # of those within the interval
+    left = wanted.copy()  # still to choose within the interval
     width, n_candidates = _WIDTH, int(sizes[searched].sum())
     while n_candidates > FEW and width > 0:
         counts = total(shards.each(RankedShard.count_ranked, low, width))  # [n_groups, n_bins]
         width = max(width - kernels.BIN_BITS, 0)
         below = np.cumsum(counts, axis=1)
-        place = (below < left[:, None]).sum(axis=1)  # the bin of the last one wanted
+        place = (below < left[:, None]).sum(axis=1)  # the bin that contains the last one
         n_candidates = 0
         for group in np.flatnonzero(searched):
             found = place[group]

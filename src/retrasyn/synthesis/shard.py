@@ -1,8 +1,8 @@
-"""A shard holds some of the synthetic streams and answers small questions about them.
+"""A shard holds some of the synthetic streams and answers aggregate queries about them.
 
-How many of its streams live on, which keys lie in an interval, how many stand in each cell: such
-answers can be added up or merged, so the result does not depend on how streams are dealt to
-shards. Streams are dealt by their id; every draw is addressed by (seed, t, purpose, id).
+How many of its streams survive, which keys lie in an interval, how many are in each cell: such
+answers can be summed or merged, so the result does not depend on how streams are distributed.
+Streams are assigned to shards by id; every draw is addressed by (seed, t, purpose, id).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 Columns = dict[str, npt.NDArray[Any]]
 MIN_SLICE = 1 << 17
-"""Streams below which another thread costs more than it brings."""
+"""Number of streams below which another thread costs more than it gains."""
 _PLACED = ("ids", "cells", "entered")
 _Part = TypeVar("_Part")
 
 
 @dataclass(slots=True)
 class Streams:
-    """Living streams in ascending order of id; only the first `n` entries count."""
+    """The current streams in ascending order of id; only the first `n` entries are in use."""
 
     ids: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     cells: npt.NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
@@ -45,41 +45,41 @@ class Streams:
     y: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  # empty: not followed
 
     def reserve(self, n: int) -> None:
-        """Make room for n streams in all."""
+        """Reserve space for n streams in total."""
         self.ids = grown(self.ids, n, 0)
         self.cells = grown(self.cells, n, 0)
         self.entered = grown(self.entered, n, 0)
 
     def follow_points(self) -> None:
-        """Make room for a point per stream, so that steps can be continuous."""
+        """Reserve space for one point per stream, so that paths can be continuous."""
         self.x = grown(self.x, self.ids.size, np.nan)
         self.y = grown(self.y, self.ids.size, np.nan)
 
     def living(
         self,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint16], npt.NDArray[np.int32]]:
-        """Return views of ids, cells and entering timestamps of the living."""
+        """Return views of ids, cells and entering timestamps of the current streams."""
         return self.ids[: self.n], self.cells[: self.n], self.entered[: self.n]
 
     def columns(self) -> Columns:
-        """Return views of all that is known of the living."""
+        """Return views of all columns of the current streams."""
         names = ("ids", "cells", "entered", "x", "y") if self.x.size else _PLACED
         return {name: getattr(self, name)[: self.n] for name in names}
 
     @classmethod
     def of(cls, columns: Columns) -> Streams:
-        """Return streams that have these columns."""
+        """Return streams with these columns."""
         return cls(**columns, n=columns["ids"].size)
 
 
 def part_of(columns: Columns, index: int, n_parts: int) -> Columns:
-    """Return copies of the rows that belong to one of n parts: streams are dealt by their id."""
+    """Return copies of the rows that belong to one of n parts; streams are assigned by id."""
     own = columns["ids"] % n_parts == index
     return {name: column[own] for name, column in columns.items()}
 
 
 def merged(parts: list[Columns]) -> Columns:
-    """Put the rows of all parts together, by ascending id.
+    """Merge the rows of all parts by ascending id.
 
     >>> merged([{"ids": np.array([0, 2])}, {"ids": np.array([1])}])["ids"].tolist()
     [0, 1, 2]
@@ -88,34 +88,34 @@ def merged(parts: list[Columns]) -> Columns:
     if len(parts) == 1:
         return parts[0]
     whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    order = np.argsort(whole["ids"], kind="stable")  # runs that ascend: this merges them
+    order = np.argsort(whole["ids"], kind="stable")  # merges ascending runs
     return {name: column[order] for name, column in whole.items()}
 
 
 class PointSink(Protocol):
-    """Stores the points that one shard releases."""
+    """Stores the points released by one shard."""
 
     def write(self, t: int, points: Columns) -> None:
         """Store the points of one timestamp: ids, cells, x, y."""
         ...  # pragma: no cover - a protocol has no body
 
     def flush(self) -> None:
-        """Write whatever is still held back."""
+        """Write all buffered points."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is held back."""
+        """Whether nothing is buffered."""
         ...  # pragma: no cover - a protocol has no body
 
 
 MakeSink = Callable[[int, int], PointSink]
-"""Makes the sink of shard i of n."""
+"""Creates the sink of shard i of n."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepInputs:
-    """One timestamp to be carried out, and what all its draws are addressed by."""
+    """The inputs of one timestamp, and what its draws are addressed by."""
 
     grid: Grid
     seed: int
@@ -124,13 +124,13 @@ class StepInputs:
     steers: bool = False
 
     def key(self, purpose: str) -> int:
-        """Return the key of all draws that serve one purpose."""
+        """Return the key for all draws of one purpose."""
         return address(self.seed, self.t, purpose)
 
 
 @dataclass(slots=True)
 class ShardBase:
-    """Part number `index` of `n_shards`: it holds the streams whose id leaves that remainder."""
+    """Shard `index` of `n_shards`: it holds the streams whose id modulo n_shards is `index`."""
 
     index: int
     n_shards: int
@@ -139,7 +139,7 @@ class ShardBase:
     n_threads: int | None = None
     sink: PointSink | None = None
     streams: Streams = field(default_factory=Streams)
-    _midway: bool = False  # within a timestamp
+    _midway: bool = False  # whether a timestamp is in progress
     _marks: npt.NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
     _kept: npt.NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
     _places: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
@@ -154,7 +154,7 @@ class ShardBase:
         n_born: int,
         table: npt.NDArray[np.uint64],
     ) -> None:
-        """Begin this shard's part of n_born new streams; keys are for the cells and the points."""
+        """Create this shard's part of n_born new streams; keys are for the cells and the points."""
         streams, first = self.streams, self.streams.n
         own = first_id + (self.index - first_id) % self.n_shards
         ids = np.arange(own, first_id + n_born, self.n_shards)
@@ -176,13 +176,13 @@ class ShardBase:
             )
 
     def count_cells(self) -> npt.NDArray[np.int64]:
-        """Return how many streams there are per cell: [n_cells]."""
+        """Return the number of streams per cell: [n_cells]."""
         _, cells, _ = self.streams.living()
         counts = self._over_slices(lambda part: kernels.count_cells(cells[part], self.grid.n_cells))
         return total(counts)
 
     def release(self, t: int, key: int) -> Columns:
-        """Return ids, cells and points; none if this shard has a sink, which stores them."""
+        """Return ids, cells and points; nothing if this shard has a sink, which stores them."""
         ids, cells, _ = self.streams.living()
         x, y = self.points(key)
         self._midway = False
@@ -192,17 +192,17 @@ class ShardBase:
         return {"ids": ids[:0], "cells": cells[:0], "x": x[:0], "y": y[:0]}
 
     def flush(self) -> None:
-        """Have the sink, if there is one, write what it holds back."""
+        """Flush the sink, if there is one."""
         if self.sink is not None:
             self.sink.flush()
 
     def take(self, columns: Columns) -> None:
-        """Replace the streams held by this shard's part of all these."""
+        """Replace the streams by this shard's part of the given ones."""
         self.streams = Streams.of(part_of(columns, self.index, self.n_shards))
 
     @property
     def whole(self) -> bool:
-        """Whether the streams are all there is to save."""
+        """Whether the streams are the complete state to save."""
         return not self._midway and (self.sink is None or self.sink.empty)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -210,11 +210,11 @@ class ShardBase:
         return self.streams.columns()
 
     def load_arrays(self, arrays: Arrays) -> None:
-        """Replace the streams held by those in plain arrays."""
+        """Replace the streams by those in plain arrays."""
         self.streams = Streams.of({name: array.copy() for name, array in arrays.items()})
 
     def points(self, key: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return where every stream is: where its path led, or drawn uniformly in its cell."""
+        """Return the point of every stream: from its path, or drawn uniformly in its cell."""
         grid, n = self.grid, self.streams.n
         if self.continuous:
             return (
@@ -238,7 +238,7 @@ class ShardBase:
         return x, y
 
     def _fresh_marks(self) -> npt.NDArray[np.uint16]:
-        """Return room for the next cell of every stream, or the mark of its end."""
+        """Return an array for the next cell of every stream, or the mark of its end."""
         self._marks = grown(self._marks, self.streams.n, 0)
         self._kept, self._midway = self._marks[: self.streams.n], True
         return self._kept
@@ -253,7 +253,7 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
 
 
 def slices(n: int, n_threads: int) -> list[slice]:
-    """Cut n streams into at most n_threads slices of similar size.
+    """Split n streams into at most n_threads slices of similar size.
 
     >>> slices(10, 4)
     [slice(0, 10, None)]
@@ -266,7 +266,7 @@ def slices(n: int, n_threads: int) -> list[slice]:
 def over_slices(
     work: Callable[[slice], _Part], n: int, n_threads: int | None = None
 ) -> list[_Part]:
-    """Run `work` on every slice and return its results in order."""
+    """Run `work` on every slice and return the results in order."""
     if n < 2 * MIN_SLICE:
         return [work(slice(0, n))]
     threads = kernels.n_threads() if n_threads is None else n_threads

@@ -1,6 +1,6 @@
-"""Our steps, in order: quits, a surplus by rank, steered moves. Births follow as in the paper.
+"""The steps of `steered`, in order: quits, surplus by rank, steered moves; births as in the paper.
 
-First what one shard does for its streams, then the plan of a timestamp and how all shards carry
+First the work of one shard on its streams, then the plan of a timestamp and how all shards carry
 it out together.
 """
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 _YOUNG = [1, 2, 3, 4, 6, 8, 11, 15, 20, 26, 33, 41]
 _OLD = [50, 60, 72, 86, 103, 125, 150, 180, 215, 260, 320, 400]
 AGE_EDGES = np.array(_YOUNG + _OLD)
-"""Ages at which a bucket begins; the last is open."""
+"""First age of each bucket; the last bucket is open."""
 _ROUNDS = 16
-_KEPT_PULL = 0.95  # power of the last pull that the next timestamp begins with
+_KEPT_PULL = 0.95  # exponent applied to the last pull at the next timestamp
 _MOST = 0.98
-_FLOOR = 1e-12  # lets a stream that would never quit end, last of all
+_FLOOR = 1e-12  # lets a stream that would never quit end, but last
 
 
 @lru_cache(maxsize=1)
 def angles() -> npt.NDArray[np.float64]:
-    """Return cosine and sine of evenly spread directions: [4096, 2]."""
+    """Return cosine and sine of evenly spaced directions: [4096, 2]."""
     turn = (np.arange(kernels.ANGLES) + 0.5) * (2.0 * np.pi / kernels.ANGLES)
     return np.stack([np.cos(turn), np.sin(turn)], axis=1)
 
@@ -49,7 +49,7 @@ class OrderedShard(RankedShard):
     __slots__ = ()
 
     def sum_hazards(self, t: int, law: Law) -> tuple[int, int]:
-        """Return the sums of by_age alone and of the probability to quit, in units of 2^-32."""
+        """Return the sums of by_age alone and of the quitting probability, in units of 2^-32."""
         _, cells, entered = self.streams.living()
         sums = self._over_slices(
             lambda part: kernels.sum_hazards(cells[part], entered[part], t, *law)
@@ -57,7 +57,7 @@ class OrderedShard(RankedShard):
         return sum(int(plain) for plain, _ in sums), sum(int(capped) for _, capped in sums)
 
     def draw_quits(self, t: int, key: int, law: Law) -> int:
-        """Draw who quits; return how many live on."""
+        """Draw who quits; return how many survive."""
         ids, cells, entered = self.streams.living()
         kept = self._fresh_marks()
         alive = self._over_slices(
@@ -68,11 +68,11 @@ class OrderedShard(RankedShard):
         return sum(alive)
 
     def quit_nobody(self) -> None:
-        """Mark every stream as living on."""
+        """Mark every stream as surviving."""
         self._fresh_marks()[:] = self.streams.cells[: self.streams.n]
 
     def rank(self, t: int, key: int, law: Law, floor: float) -> None:
-        """Give every living stream the key that decides who ends first; all are one group."""
+        """Give every surviving stream the key that ranks who ends first; all are in one group."""
         ids, _, entered = self.streams.living()
         kept, keys = self._kept, np.empty(ids.size)
         self._over_slices(
@@ -83,18 +83,18 @@ class OrderedShard(RankedShard):
         self._keys, self._groups = keys, np.zeros(ids.size, np.uint8)
 
     def group_by_age(self, t: int) -> npt.NDArray[np.int64]:
-        """Put every stream into the group of its age bucket; return their sizes."""
+        """Assign every stream to the group of its age bucket; return the group sizes."""
         _, _, entered = self.streams.living()
         places = np.searchsorted(AGE_EDGES, t - entered, side="right") - 1
         self._groups = places.astype(np.uint8)
         return np.bincount(places, minlength=AGE_EDGES.size)
 
     def group_together(self) -> None:
-        """Put every stream into one group."""
+        """Assign every stream to a single group."""
         self._groups = np.zeros(self.streams.n, np.uint8)
 
     def leave_ended(self) -> npt.NDArray[np.int64]:
-        """Drop the ended streams; return how many are left per cell: [n_cells]."""
+        """Remove ended streams; return how many are left per cell: [n_cells]."""
         n, kept = self.streams.n, self._kept
         if self.continuous and self.streams.x.size:
             kernels.compact_points(self.streams.x[:n], self.streams.y[:n], kept)
@@ -108,7 +108,7 @@ class OrderedShard(RankedShard):
         alias: npt.NDArray[np.uint64],
         lengths: npt.NDArray[np.float64],
     ) -> None:
-        """Move every stream and, where paths are continuous, its point."""
+        """Move every stream and, if paths are continuous, its point."""
         streams = self.streams
         ids, cells, _ = streams.living()
         moved = self._fresh_marks()
@@ -134,28 +134,28 @@ class OrderedShard(RankedShard):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderedPlan:
-    """What to do in order: quits, a surplus, moves, births.
+    """A plan carried out in order: quits, surplus, moves, births.
 
     A stream of age a in cell c quits with probability by_age[a] x by_cell[c], scaled so that the
     sum stays that of by_age alone where `keeps_sum`, and so that at least `at_least` are expected
     to quit.
     """
 
-    by_age: npt.NDArray[np.float64]  # from age 1 on; the last for all older
+    by_age: npt.NDArray[np.float64]  # from age 1 on; the last value holds for all older streams
     by_cell: npt.NDArray[np.float64]  # [n_cells]
     keeps_sum: bool
     at_least: int
     cap: float
-    ends: npt.NDArray[np.int64] | None  # how many end by age bucket; None: as drawn
+    ends: npt.NDArray[np.int64] | None  # number of ends per age bucket; None: as drawn
     target: int
-    enter: npt.NDArray[np.float64]  # [n_cells], where the newborn begin
+    enter: npt.NDArray[np.float64]  # [n_cells], where new streams begin
     mass: npt.NDArray[np.float64] | None  # [n_cells, 9], of all moves, sums to 1; None: unknown
-    pull: npt.NDArray[np.float64]  # [n_cells], how much each cell attracted at the last timestamp
+    pull: npt.NDArray[np.float64]  # [n_cells], attraction of each cell at the last timestamp
 
     def advance(
         self, shards: Workers[OrderedShard], step: StepInputs
     ) -> tuple[int, npt.NDArray[np.float64]]:
-        """Let streams quit, end a surplus, move the rest; return how many are left and the pull."""
+        """Draw quits, end a surplus, move the rest; return how many are left, and the pull."""
         if self.ends is None:
             self._quit(shards, step)
         else:
@@ -173,7 +173,7 @@ class OrderedPlan:
             end_smallest(shards, np.array([n_surplus]), np.array([n_alive]))
 
     def _law(self, shards: Workers[OrderedShard], step: StepInputs) -> Law:
-        """Return who quits how likely, scaled so that the sum is kept and enough quit."""
+        """Return the quitting law, scaled so that the sum is kept and enough streams quit."""
         factor, cap = 1.0, self.cap
         if self.keeps_sum and step.n_streams:
             plain, tilted = _sums(shards, step.t, (self.by_age, self.by_cell, 1.0, np.inf))
@@ -188,9 +188,9 @@ class OrderedPlan:
     def _end_as_seen(
         self, shards: Workers[OrderedShard], step: StepInputs, ends: npt.NDArray[np.int64]
     ) -> None:
-        """End as many streams of each age bucket as asked; what one lacks, others make up for.
+        """End as many streams of each age bucket as asked; a shortage is made up by other buckets.
 
-        More end only where the size demands it, which it does not if it counts the active.
+        More end only if the size requires it, which it does not if it counts the active users.
         """
         shards.each(OrderedShard.quit_nobody)
         law = self.by_age, self.by_cell, 1.0, self.cap
@@ -207,7 +207,7 @@ class OrderedPlan:
     def _move(
         self, shards: Workers[OrderedShard], step: StepInputs, movers: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.float64]:
-        """Move everybody who is left; return how much each cell attracted."""
+        """Move all remaining streams; return the attraction of each cell."""
         table, pull = step.grid.neighbour_table, self.pull
         near = table >= 0
         kernel = near / near.sum(axis=1, keepdims=True)
@@ -226,6 +226,6 @@ class OrderedPlan:
 
 
 def _sums(shards: Workers[OrderedShard], t: int, law: Law) -> tuple[int, int]:
-    """Add up, over all streams, by_age alone and the probability to quit; whole numbers."""
+    """Sum by_age alone and the quitting probability over all streams, as integers."""
     sums = shards.each(OrderedShard.sum_hazards, t, law)
     return sum(plain for plain, _ in sums), sum(capped for _, capped in sums)

@@ -1,6 +1,6 @@
-"""All synthetic streams, on the shards of an engine, and how they are extended by one timestamp.
+"""All synthetic streams on the shards of an engine, extended by one timestamp at a time.
 
-The plan of a timestamp (`paper_steps`, `steered_steps`) says who quits, ends and moves; births and
+The plan of a timestamp (`paper_steps`, `steered_steps`) decides quits, ends and moves; births and
 points are the same for every plan.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Shard(CompetingShard, OrderedShard):
-    """Streams that can follow any plan."""
+    """A shard whose streams can follow any plan."""
 
     __slots__ = ()
 
@@ -47,7 +47,7 @@ def make_shard(
 
 @dataclass(slots=True)
 class ShardedStreams:
-    """Streams dealt to the shards of an engine, with how many there are in all."""
+    """Streams distributed over the shards of an engine, and their total number."""
 
     shards: Workers[Shard]
     n: int = 0
@@ -64,7 +64,7 @@ class ShardedStreams:
         n_threads: int | None = None,
         make_sink: MakeSink | None = None,
     ) -> ShardedStreams:
-        """Open shards without streams."""
+        """Create shards without streams."""
         engine = LocalEngine() if engine is None else engine
         make = partial(
             make_shard,
@@ -77,27 +77,27 @@ class ShardedStreams:
 
     @property
     def counts(self) -> npt.NDArray[np.int64]:
-        """How many streams there are per cell: [n_cells]."""
+        """Number of streams per cell: [n_cells]."""
         if self._counts is None:
             self._counts = total(self.shards.each(Shard.count_cells))
         return self._counts
 
     def changed(self, *, n: int, n_born: int) -> None:
-        """Note how many streams there are now, and how many of them have just begun."""
+        """Record the number of streams, and how many of them are new."""
         self.n, self._counts = n, None
         self.next_id += n_born
 
     def columns(self) -> Columns:
-        """Return ids, cells and entering timestamps, and points where paths are continuous."""
+        """Return ids, cells and entering timestamps, and points if paths are continuous."""
         return merged(self.shards.each(Shard.to_arrays))
 
     def take(self, columns: Columns, next_id: int) -> None:
-        """Hold these streams and no others."""
+        """Replace all streams by these."""
         self.shards.each(Shard.take, columns)
         self.n, self.next_id, self._counts = columns["ids"].size, next_id, None
 
     def flush(self) -> None:
-        """Have shards that write their own points write all of them."""
+        """Flush shards that write their own points."""
         self.shards.each(Shard.flush)
 
     def living(
@@ -136,11 +136,11 @@ class Synthesizer:
         return StepChanges(n_born, step.n_streams - n_alive, pull)
 
     def inputs(self, streams: ShardedStreams, t: int) -> StepInputs:
-        """Return what a plan needs to advance streams to t."""
+        """Return the inputs a plan needs to advance streams to t."""
         return StepInputs(self.grid, self.seed, t, streams.n, self.steers)
 
     def release(self, streams: ShardedStreams, t: int) -> Columns:
-        """Return id, cell and point of every stream: where its path led, or uniformly drawn.
+        """Return id, cell and point of every stream; points follow its path or are drawn uniformly.
 
         Shards that write their own points return none.
         """
@@ -150,7 +150,7 @@ class Synthesizer:
     def _give_birth(
         self, streams: ShardedStreams, enter: npt.NDArray[np.float64], n_born: int, step: StepInputs
     ) -> None:
-        """Begin n_born streams."""
+        """Create n_born new streams."""
         cells = np.arange(self.grid.n_cells, dtype=np.int32)[None, :]  # [1, n_cells]
         n_slots = 1 << (self.grid.n_cells - 1).bit_length()
         table = kernels.build_alias(enter[None, :], cells, cells[0], n_slots)
