@@ -26,7 +26,7 @@ from retrasyn.synthesis.synthesizer import ShardedStreams, Synthesizer
 
 MAX_ROUNDS = 100_000  # the latest rounds a receipt tells of
 Collect = Callable[[Grant, str], Aggregate]
-"""Answers a grant on a lane: the one door between the curator and the devices."""
+"""Collects the reports of a grant on a lane: the only link between curator and devices."""
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class CuratorState:
         return arrays | with_prefix("ledger_", self.ledger.to_arrays())
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take the state over from plain arrays."""
+        """Restore the state from plain arrays."""
         known, t, first_t, self.n_reports = (int(value) for value in arrays["clock"])
         self.t, self.first_t = (t, first_t) if known else (None, None)
         self.errors = arrays["errors"].copy()
@@ -129,7 +129,7 @@ class Curator:
         collect: Collect | None,
         flags: Flags | None = None,
     ) -> Release:
-        """Collect, update, and extend the synthetic stream by timestamp t."""
+        """Collect reports, update the model, and extend the synthetic stream by timestamp t."""
         if roster.keys.min(initial=0) < 0:
             raise SettingError("ledger keys are numbers from 0 on; the roster has a negative one")
         granted: list[Grant] = []
@@ -152,7 +152,7 @@ class Curator:
     def begin(
         self, t: int, *, size: int = 0, n_enrolled: int = 0, flags: Flags | None = None
     ) -> Dialogue:
-        """Open the dialogue of timestamp t; timestamps come one after the other."""
+        """Open the dialogue of timestamp t; timestamps must be consecutive."""
         state = self.state
         if state.t is not None and t != state.t + 1:
             raise SettingError(
@@ -167,7 +167,7 @@ class Curator:
     def view(
         self, t: int, *, size: int = 0, n_enrolled: int = 0, flags: Flags | None = None
     ) -> View:
-        """Return what the mechanism may look at when it decides about timestamp t."""
+        """Return what the mechanism may use to decide about timestamp t."""
         state = self.state
         return View(
             t=t,
@@ -189,7 +189,7 @@ class Curator:
         return self._hidden_by_oracle(grant)
 
     def admit(self, ask: Ask, *, t: int, epsilon: int, reporters: npt.NDArray[np.int64]) -> Grant:
-        """Charge the ledger for those who reported of their own accord, in the place of a grant.
+        """Charge the ledger for devices that decided themselves to report, in place of a grant.
 
         Real devices decide themselves whether they report; nobody learns who was drawn and silent.
         """
@@ -199,12 +199,12 @@ class Curator:
         return self._hidden_by_oracle(grant)
 
     def _hidden_by_oracle(self, grant: Grant) -> Grant:
-        """Say how the answers of a grant are hidden."""
+        """Set the oracle that hides the answers of a grant."""
         answers = n_answers(grant.question, self.states)
         return dataclasses.replace(grant, oracle=self.oracle, n_answers=answers)
 
     def estimate(self, grant: Grant, aggregate: Aggregate) -> Estimate | None:
-        """Turn a sum of reports into frequencies; None where nobody answered."""
+        """Turn a sum of reports into frequencies; None if nobody answered."""
         if aggregate.n == 0:
             return None
         if grant.private:
@@ -258,11 +258,11 @@ class Curator:
         )
 
     def model(self, outcome: Outcome) -> MobilityModel:
-        """Turn what was released into the global mobility model (Eq. 6)."""
+        """Build the global mobility model from an outcome (Eq. 6)."""
         return MobilityModel.from_frequencies(outcome.released, self.states)
 
     def _context(self, outcome: Outcome, size: int, flags: Flags | None) -> SynthesisContext:
-        """Gather what a lifecycle may look at; the model is what was released (Eq. 6)."""
+        """Gather what a lifecycle may use; the model comes from the release (Eq. 6)."""
         mass = None
         if outcome.released is not None:
             mass = np.zeros(self.states.move_index.shape)

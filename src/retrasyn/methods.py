@@ -1,4 +1,4 @@
-"""The table of methods: every one is a combination of parts, none is a loop of its own."""
+"""The table of methods: each one is a combination of parts, none has a loop of its own."""
 
 import dataclasses
 import difflib
@@ -27,7 +27,7 @@ from retrasyn.synthesis.lifecycle import (
 )
 
 ALIASES = {"alpha": "gain", "kappa": "lookback", "p_max": "max_portion"}
-"""The paper's letters for settings, and our words."""
+"""The paper's symbols for settings, and our names."""
 _FIXED = ("ages", "endpoints", "of_paper")  # what the parts of a row rely on
 _SWITCH = {"true": True, "false": False}
 
@@ -54,7 +54,7 @@ class Method:
 
     @property
     def topics(self) -> tuple[Topic, ...]:
-        """What devices are asked about, in the order of the asks."""
+        """The topics devices are asked about, in the order of the asks."""
         of_presence: dict[Presence, tuple[Topic, ...]] = {
             "count": ("transition",),
             "flags": ("move", "enter", "quit"),
@@ -174,7 +174,7 @@ PAPER_METHOD = "retrasyn-p"
 
 
 def check_oracle(method: Method, wish: str) -> None:
-    """Refuse an oracle whose errors a method does not foresee."""
+    """Refuse an oracle whose variance the method does not account for."""
     if wish != PAPER_ORACLE and method.mechanism.unary_only:
         raise SettingError(
             f"{method.name} foresees the errors of unary encoding and of nothing else; "
@@ -241,7 +241,7 @@ def settings_of(part: Any) -> list[str]:
 
 
 def _within(part: Any) -> Iterator[Any]:
-    """Yield the parts a part is made of, then itself."""
+    """Yield the parts nested in a part, then the part itself."""
     for name in _fields(part):
         yield from _within(getattr(part, name))
     if dataclasses.is_dataclass(part):
@@ -249,7 +249,7 @@ def _within(part: Any) -> Iterator[Any]:
 
 
 def _replaced(whole: Any, old: Any, new: Any) -> Any:
-    """Return a part with one of the parts it is made of replaced."""
+    """Return a part with one of its nested parts replaced."""
     if whole is old:
         return new
     changes = {name: _replaced(getattr(whole, name), old, new) for name in _fields(whole)}
@@ -272,7 +272,7 @@ def _fields(part: Any) -> list[str]:
 
 
 def _value(name: str, text: str, like: float) -> float:
-    """Read a number or a switch of the kind a setting has now."""
+    """Parse a number or a switch of the same kind as the current value."""
     if isinstance(like, bool):
         if text not in _SWITCH:
             raise SettingError(f"setting {name}={text!r} is neither true nor false")

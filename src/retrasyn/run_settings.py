@@ -1,4 +1,4 @@
-"""All settings of one run in one object: what it does, how the paper is read, what it may spend."""
+"""All settings of one run in one object: method, interpretation of the paper, budget."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def micro_nats(epsilon: float) -> int:
 
 
 class RunOptions(TypedDict, total=False):
-    """What `RunSettings.of` and `retrasyn.synthesize` take by keyword."""
+    """The keyword arguments of `RunSettings.of` and `retrasyn.synthesize`."""
 
     epsilon: float
     window: int
@@ -284,11 +284,11 @@ class RunSettings:
 
 
 _PLAIN = ("box_inferred", "epsilon", "window", "oracle", "door", "outside", "faithful", "settings")
-"""Fields that are written as they are."""
+"""Fields that `to_dict` writes unchanged."""
 
 
 def _describe(part: Any) -> Any:
-    """Return a part as plain values: its class, then its fields; of a function, its name."""
+    """Return a part as plain values: its class, then its fields; for a function, its name."""
     if dataclasses.is_dataclass(part):
         fields = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
         return {"is": type(part).__name__} | {name: _describe(v) for name, v in fields.items()}

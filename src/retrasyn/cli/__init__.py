@@ -154,20 +154,20 @@ def _nowhere_to_keep_kernels() -> str:
 
 
 def _check_text(words: list[str]) -> None:
-    """Refuse names that are no text: half of the libraries below cannot open such files."""
+    """Refuse arguments that are not valid text: half of the libraries cannot open such files."""
     for word in words:
         if not word.isascii() and any("\ud800" <= letter <= "\udfff" for letter in word):
             raise InputError(f"{word!r} is not UTF-8 text; rename the file")
 
 
 def _let_output_go() -> None:
-    """Point standard output nowhere, so that closing it stays silent."""
+    """Redirect standard output to nowhere, so that closing it raises no error."""
     with contextlib.suppress(OSError):  # it may be no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _given(error: Any, arguments: list[str]) -> str:
-    """Name the value of the option an error is about, where it does not name it itself."""
+    """Return the value of the option an error is about, if the message lacks it."""
     for option in getattr(getattr(error, "param", None), "opts", []):
         if option in arguments[:-1]:
             value = arguments[arguments.index(option) + 1]

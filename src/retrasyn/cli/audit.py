@@ -75,7 +75,7 @@ def _refuse_options_before(context: typer.Context) -> None:
 
 
 def _tell(verdict: Verdict) -> str:
-    """Say what was tested, what came out, and what it could and could not have caught."""
+    """Format what was tested, the result, and what the audit could and could not have caught."""
     from retrasyn.audit.checks import N_CORRELATED
     from retrasyn.audit.oracle import N_INPUTS, N_MARGINAL
 

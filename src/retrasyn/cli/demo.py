@@ -75,7 +75,7 @@ def demo(
 
 
 def _show(settings: RunSettings, pace: float, port: int, *, opens: bool) -> int:
-    """Synthesise the city before everybody's eyes; return the exit code."""
+    """Synthesise the city on the live map; return the exit code."""
     from retrasyn.data.moving_objects.network import write_roads
     from retrasyn.simulation.city import city_roads, demo_city
     from retrasyn.simulation.run import SimulatedRun
@@ -158,7 +158,7 @@ class _Made:
     n_points: int
 
     def facts(self) -> dict[str, object]:
-        """Return it for programs."""
+        """Return the results for programs."""
         return {
             "folder": str(self.out),
             "files": sorted(_FILES),
@@ -169,7 +169,7 @@ class _Made:
         }
 
     def text(self) -> str:
-        """Return it for people."""
+        """Return the results for people."""
         receipt, scores = self.receipt, self.scores
         worst = receipt.worst_window.declared.epsilon
         return f"""What happened

@@ -83,7 +83,7 @@ def _start_service(place: Path, port: int, roads: Path, log: IO[str]) -> subproc
 
 
 def _wait_until_ready(service: subprocess.Popen[str], place: Path) -> str:
-    """Show what the service says until it is ready; return its address."""
+    """Print the service's output until it is ready; return its address."""
     lines: Iterable[str] = service.stdout or ()
     for line in lines:
         if line.startswith(_LAST_LINE):
@@ -97,7 +97,7 @@ def _wait_until_ready(service: subprocess.Popen[str], place: Path) -> str:
 
 
 def _end(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
-    """End one of ours as Ctrl-C does; it may have had it already."""
+    """Stop a child process as Ctrl-C does; it may have received that already."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
     try:

@@ -174,7 +174,7 @@ def open_owned(folder: Path) -> Owned:
 
 
 def agreement(*, yes: bool) -> Callable[[Manifest], bool]:
-    """Return how the owner is asked: by showing the promise, and waiting for a word."""
+    """Return a function that shows the promise to the owner and asks for agreement."""
 
     def agree(manifest: Manifest) -> bool:
         from retrasyn.client.consent import promise
@@ -192,7 +192,7 @@ def agreement(*, yes: bool) -> Callable[[Manifest], bool]:
 
 
 def _fixes(at: str | None, csv: Path | None, clock: RealClock) -> FixSource:
-    """Return where positions come from."""
+    """Return the source of positions."""
     from retrasyn.client.fixes import Latest, StandingStill, read_place, read_rows
 
     if at is not None and csv is not None:
@@ -207,7 +207,7 @@ def _fixes(at: str | None, csv: Path | None, clock: RealClock) -> FixSource:
 
 
 def _listen(latest: Latest, clock: RealClock) -> None:
-    """Hear standard input until it ends."""
+    """Read standard input until it ends."""
     from retrasyn.client.fixes import hear_line
 
     lines: Any = getattr(sys.stdin, "buffer", sys.stdin)

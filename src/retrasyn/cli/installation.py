@@ -48,7 +48,7 @@ class InstalledPart:
 
 
 def examine(port: int) -> list[InstalledPart]:
-    """Examine everything, in the order in which one would mend it."""
+    """Check everything, in the order in which problems should be fixed."""
     return [
         _python(),
         *_libraries(),
@@ -71,7 +71,7 @@ def _guarded(
     *,
     verdict: Verdict = "FAIL",
 ) -> InstalledPart:
-    """Make a finding of whatever goes wrong: an installation may be broken in any way."""
+    """Turn any exception into a finding: an installation may be broken in any way."""
     try:
         return check()
     except Exception as error:  # noqa: BLE001 - a doctor is not stopped by an illness
@@ -146,7 +146,7 @@ def _is_installed(name: str) -> bool:
 
 
 def _kernels() -> InstalledPart:
-    """Run a compiled kernel, and see whether what was compiled can be kept."""
+    """Run a compiled kernel, and check whether compiled code can be cached."""
     import numpy as np
 
     from retrasyn.oracles.kernels import count_bits
@@ -181,7 +181,7 @@ def _randomness() -> InstalledPart:
 
 
 def _sqlite() -> InstalledPart:
-    """See that the store of the service could work here."""
+    """Check that the service's store would work here."""
     import sqlite3
 
     version = sqlite3.sqlite_version
@@ -212,7 +212,7 @@ def _port(port: int) -> InstalledPart:
 
 
 def _hindrance(port: int) -> str | None:
-    """Return why nobody can listen on a port, if so."""
+    """Return why the port cannot be listened on; None if it can."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -233,7 +233,7 @@ def _clock() -> InstalledPart:
 
 
 def _machine() -> InstalledPart:
-    """Say how much there is to work with."""
+    """Report the machine's resources."""
     n = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     detail = f"{n} CPUs, {memory:.1f} GiB of memory"

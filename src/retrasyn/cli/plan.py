@@ -105,7 +105,7 @@ def _show(shown: Forecast, period: str) -> None:
 
 
 def _show_noise(console: Console, shown: Forecast) -> None:
-    """Say what one timestamp brings."""
+    """Print what to expect of one timestamp."""
     noise = shown.noise
     console.print(
         f"[bold]{shown.method}[/bold], {shown.n_users:,} people active at a time, "
@@ -142,7 +142,7 @@ def _grids(shown: Forecast) -> Table:
 
 
 def _show_choice(console: Console, shown: Forecast) -> None:
-    """Say which grid to take and what the figures stand on."""
+    """Print which grid to choose, and what the figures are based on."""
     n_simulated = shown.n_simulated or math.nan
     scaled = (
         f", each for {shown.n_users / n_simulated:,.3g}"

@@ -74,7 +74,7 @@ def serve(
 
 
 def _announce(running: Running) -> None:
-    """Say where it runs and how to go on."""
+    """Print where the service runs and what to do next."""
     print(
         f"""{running.campaign} runs at {running.url}, a round every {running.period} s
   {running.guarantee}
@@ -132,7 +132,7 @@ def token(
 
 
 def _await_service(address: Path, wait: float) -> None:
-    """Return when a service has written its address and answers there, or is late."""
+    """Wait until the service has written its address and answers there, or time runs out."""
     import time
 
     deadline = time.monotonic() + wait
@@ -178,7 +178,7 @@ def _mint(url: str, secret: str, number: int) -> list[str]:
 
 
 def _opener(url: str) -> urllib.request.OpenerDirector:
-    """Return what asks one address only: the operator's token goes nowhere else."""
+    """Return an opener for one address only: the operator's token goes nowhere else."""
     import urllib.request
 
     from retrasyn.client.curator_client import is_loopback

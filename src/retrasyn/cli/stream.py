@@ -79,7 +79,7 @@ def stream(
 
 
 def _pump(lines: IO[bytes], name: str, live: Live, out: Written, *, errors: bool) -> None:
-    """Answer every line with the releases it brings."""
+    """Write the releases for every input line."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -122,7 +122,7 @@ def _parse(line: bytes) -> dict[str, Any]:
 
 
 def _check_identifiers(key: str, values: Any) -> None:
-    """Refuse what cannot name anybody."""
+    """Refuse invalid identifiers."""
     if not isinstance(values, list) or not all(type(v) in (int, str) for v in values):
         raise InputError(f"{key} must be a list of whole numbers or text")
     for value in values:

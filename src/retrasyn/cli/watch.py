@@ -39,7 +39,7 @@ Open = Annotated[bool, typer.Option("--open", help="Open the map in the browser.
 
 @contextmanager
 def needing_serve() -> Iterator[None]:
-    """Say what to type where the libraries of a server are not installed."""
+    """Raise with the install command if the server libraries are missing."""
     try:
         yield
     except ImportError as error:
@@ -48,7 +48,7 @@ def needing_serve() -> Iterator[None]:
 
 
 def announcing(what: str, *, opens: bool) -> Callable[[str], None]:
-    """Return what says where the map is, and opens it if that was asked for."""
+    """Return a callback that prints where the map is, and opens it if asked to."""
 
     def announce(url: str) -> None:
         print(f"{what}: {url}\nStop with Ctrl-C.", flush=True)
@@ -207,7 +207,7 @@ def _map_settings(changes: dict[str, str], crs: str | None) -> MapSettings:
 
 
 def _warn(content: ViewerContent, host: str) -> None:
-    """Say who sees what, loudly where that is more than this machine."""
+    """Warn who can see what, loudly if that is more than this machine."""
     from retrasyn.client.curator_client import is_loopback_host
 
     if content.real is not None:

@@ -20,7 +20,7 @@ class Instant:
 
 
 def read_clocks() -> Instant:
-    """Return what the clocks of this machine show.
+    """Read the clocks of this machine.
 
     >>> read_clocks().boot <= read_clocks().boot
     True

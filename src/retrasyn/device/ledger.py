@@ -1,4 +1,4 @@
-"""What a device has spent, and what of it a new report has to count (pure accounting).
+"""What a device has spent, and how much of it a new report must count (pure accounting).
 
 A report at t that looks back over L timestamps rests `gap + L - 1` rounds after any other
 (`docs/proofs/lookback.md`). What was spent within that rest counts, by round number or by uptime,
@@ -31,7 +31,7 @@ class LedgerEntry:
 
 
 def counts(entry: LedgerEntry, wish: LedgerEntry) -> bool:
-    """Tell whether an entry is within the rest of a report that is wished for.
+    """Tell whether an entry lies within the rest of a wished-for report.
 
     >>> old = LedgerEntry(
     ...     manifest=b"m", t=7, uptime=70_000, epsilon=1, lookback=1, gap=3, period=10
@@ -53,7 +53,7 @@ def counts(entry: LedgerEntry, wish: LedgerEntry) -> bool:
 
 
 def spent(entries: Iterable[LedgerEntry], wish: LedgerEntry) -> int:
-    """Return what a report that is wished for has to count, in micro-nats."""
+    """Return how much a wished-for report must count, in micro-nats."""
     return sum(entry.epsilon for entry in entries if counts(entry, wish))
 
 

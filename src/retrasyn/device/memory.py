@@ -1,4 +1,4 @@
-"""All that a device remembers, and how it is kept through restarts."""
+"""Everything a device remembers, and how it survives restarts."""
 
 import json
 from dataclasses import asdict, dataclass, field, replace
@@ -40,7 +40,7 @@ class Lots:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceMemory:
-    """What has to survive a crash."""
+    """What must survive a crash."""
 
     odometer: Odometer = field(default_factory=Odometer)
     pinned: bytes = b""  # text of the manifest the owner agreed to
@@ -96,11 +96,11 @@ class LedgerStore(Protocol):
     """Keeps one memory. Whatever goes wrong is a `LedgerError`, and then nothing may be sent."""
 
     def load(self) -> DeviceMemory | Lost:
-        """Return what was saved last, or why it cannot be trusted."""
+        """Return the memory saved last, or why it cannot be trusted."""
         ...  # pragma: no cover - a protocol has no body
 
     def save(self, memory: DeviceMemory) -> None:
-        """Replace what is kept; it is durable when this returns."""
+        """Replace the stored memory; it is durable when this returns."""
         ...  # pragma: no cover - a protocol has no body
 
 
@@ -165,7 +165,7 @@ class MemoryCache:
     _memory: DeviceMemory | None = field(default=None, repr=False)
 
     def remember(self, now: Instant) -> DeviceMemory:
-        """Return the memory with the odometer moved on."""
+        """Return the memory with the odometer advanced."""
         memory = self._memory
         if memory is None:
             found = self.store.load()

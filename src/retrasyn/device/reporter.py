@@ -31,7 +31,7 @@ from retrasyn.wire.texts import decode_manifest, decode_round, round_hash
 
 
 class Whereabouts(Protocol):
-    """What a reporter asks a tracker."""
+    """What a reporter needs to know from a tracker."""
 
     def kind(self, t: int) -> int:
         """Return whether the device enters, moves, quits or is absent."""
@@ -56,7 +56,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Bytes to send at an instant; they are stored, and the same every time they are asked for."""
+    """Bytes to send at a given instant; they are stored, and identical whenever asked for."""
 
     frame: bytes = field(repr=False)
     send_at: int  # milliseconds since 1970
@@ -73,7 +73,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceStatus:
-    """What an owner may see of their own device."""
+    """What owners may see of their own device."""
 
     campaign: str  # empty if no manifest is pinned
     quarantine: str  # why the device is silent; empty if it is not
@@ -123,7 +123,7 @@ class Reporter:
             self._cache.silence(text, now, reason=reason)
 
     def hear(self, ack: bytes, now: Instant) -> Reaction:
-        """Return what to do about an acknowledgement; one of another frame is ignored."""
+        """Return how to react to an acknowledgement; one for another frame is ignored."""
         heard, memory = decode_ack(ack), self._cache.remember(now)
         if not memory.frame or heard.digest != report_digest(memory.frame):
             return "ignore"
@@ -146,7 +146,7 @@ class Reporter:
         )
 
     def answer(self, envelope: bytes, now: Instant, whereabouts: Whereabouts) -> Answer | Refusal:
-        """Draw and report at once, where the position is known already."""
+        """Draw and report at once, if the position is already known."""
         drawn = self.draw(envelope, now, whereabouts)
         return self.report(envelope, now, whereabouts) if isinstance(drawn, Drawn) else drawn
 

@@ -1,4 +1,4 @@
-"""The device rules 1 to 8: whether a round gets an answer, and which."""
+"""Device rules 1 to 8: whether a round gets an answer, and which one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ class Case:
 
     @property
     def uptime(self) -> int:
-        """What the odometer shows now."""
+        """The current reading of the odometer."""
         return self.memory.odometer.total
 
 
@@ -90,7 +90,7 @@ def check_newer(case: Case) -> str | None:
 
 
 def quarantine_left(memory: DeviceMemory, pinned: Pinned, t: int) -> int:
-    """Return the rounds of quarantine that are left, by round number or uptime: the more."""
+    """Return the remaining rounds of quarantine, by round number or uptime, whichever is more."""
     quarantine = memory.quarantine
     round_time = pinned.manifest.period * MILLI
     by_uptime = (memory.odometer.total - quarantine.uptime) // round_time

@@ -80,7 +80,7 @@ class SQLiteStore:
 
     @property
     def witness_path(self) -> Path:
-        """Where the witness is."""
+        """Path of the witness file."""
         return self.path.with_name(self.path.name + ".witness")
 
     def load(self) -> DeviceMemory | Lost:

@@ -84,7 +84,7 @@ def build_alias(
 
 @njit(inline="always")
 def _choose(slot: np.uint64, word: np.uint64) -> np.uint16:
-    """Return the slot's first choice if the word's high half is below its threshold, else its alias."""
+    """Return the slot's first choice if the word's high half is below its threshold, else alias."""
     below = (word >> _SHIFT_32) < (slot >> _SHIFT_32)
     return np.uint16((slot if below else slot >> _SHIFT_16) & _LOW_16)
 

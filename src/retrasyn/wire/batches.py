@@ -14,7 +14,7 @@ MAX_FRAMES = 10_000
 
 
 def join_frames(frames: Iterable[bytes]) -> bytes:
-    r"""Write frames one behind the other.
+    r"""Concatenate frames, each preceded by its length.
 
     >>> join_frames([b"ab", b"c"])
     b'\x02\x00ab\x01\x00c'
@@ -49,7 +49,7 @@ def split_frames(body: bytes) -> list[bytes]:
 
 
 def read_statuses(body: bytes, n: int) -> Sequence[str]:
-    r"""Read what became of n frames.
+    r"""Read the statuses of n frames.
 
     >>> read_statuses(b"\x00\n", 2)
     ['accepted', 'busy']

@@ -67,12 +67,12 @@ def n_answers(question: Question, manifest: Manifest) -> int:
 
 
 def row_of(code: int, oracle: str) -> OracleRow:
-    """Return what hides the answers to a question, by its code."""
+    """Return the oracle row for a question, by its code."""
     return BINARY if code == _CODES["present"] or code >= _FIRST_AGE else find_oracle(oracle)
 
 
 def body_bytes(code: int, n_answers: int, epsilon: int, oracle: str) -> int:
-    """Return how long the bits of a report are."""
+    """Return the length of a report's bits, in bytes."""
     return row_of(code, oracle).n_bytes(epsilon, n_answers)
 
 
@@ -116,7 +116,7 @@ def device_of(frame: bytes) -> bytes:
 
 
 def report_digest(frame: bytes) -> bytes:
-    """Return what an acknowledgement says about a report's bytes."""
+    """Return the digest by which an acknowledgement refers to a report."""
     return hashlib.sha256(frame).digest()[:DIGEST_BYTES]
 
 

@@ -1,4 +1,4 @@
-"""Where everything stands in a frame, little-endian: the one home of its byte offsets.
+"""The layout of frames, little-endian: the only place that defines byte offsets.
 
 | frame | parts in their order |
 |---|---|

@@ -11,7 +11,7 @@ Reaction = Literal["done", "stop", "resend", "drop", "enrol", "ignore"]
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """One thing that may become of a frame."""
+    """One possible status of a frame."""
 
     name: str
     http: int  # busy may also be 429
