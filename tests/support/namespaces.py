@@ -50,7 +50,12 @@ def namespace():
 
 def run_in_namespace(*arguments, patience=600, **variables):
     """Run a Python program; return its last line as JSON."""
-    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(TESTS)}
+    environment = {
+        **os.environ,
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",  # else its workers starve beside other tests
+        "PYTHONPATH": str(TESTS),
+    }
     ended = subprocess.run(
         [*prefix(), sys.executable, *map(str, arguments)],
         env=environment | variables,
