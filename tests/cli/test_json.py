@@ -17,6 +17,8 @@ from retrasyn.simulation import city as cities
 from support.command_line import run, write_table
 from support.plain_curator import PlainCurator, serving, small_campaign
 
+pytestmark = pytest.mark.system
+
 BOX = ("--box", "0,0,10,10")
 RUNS = {
     "synthesize": ("real.parquet", "-o", "new.parquet", *BOX),

@@ -10,6 +10,8 @@ from retrasyn.cli import app
 from retrasyn.simulation import city as cities
 from support.command_line import run
 
+pytestmark = pytest.mark.system
+
 
 def options_of(*words):
     command = typer.main.get_command(app)

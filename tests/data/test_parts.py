@@ -17,6 +17,8 @@ from retrasyn.simulation.city import CITY_BOX, demo_city
 from retrasyn.sinks import parts as sinks
 from support.command_line import assert_refused, run, write_table
 
+pytestmark = pytest.mark.system
+
 BOX = "0,0,10,10"
 
 

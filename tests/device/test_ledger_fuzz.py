@@ -4,6 +4,8 @@ import pytest
 
 from support import ledger_fuzz
 
+pytestmark = pytest.mark.system
+
 
 def total_faults(seeds):
     n_sent, faults = 0, []

@@ -13,6 +13,8 @@ from retrasyn.fleet.fleet import Fleet
 from retrasyn.messages import ENTERING, MOVING, QUITTING
 from support.plain_curator import PlainCurator, serving, small_campaign
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture
 def served():

@@ -23,6 +23,8 @@ from retrasyn.wire.batches import join_frames
 from retrasyn.wire.statuses import STATUSES
 from support.senders import Senders
 
+pytestmark = pytest.mark.system
+
 N = 6
 ROUNDS = 3
 DONE = {"accepted", "duplicate"}

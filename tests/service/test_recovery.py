@@ -12,6 +12,8 @@ from retrasyn.service.service import Service
 from retrasyn.wire import encode_report
 from support.crowd import Crowd, SetClock, finish, play, settings_in
 
+pytestmark = pytest.mark.system
+
 ROUNDS = 9
 
 

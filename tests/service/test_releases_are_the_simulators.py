@@ -23,6 +23,8 @@ from retrasyn.wire import decode_heartbeat, decode_report
 from retrasyn.wire.frames import device_of, is_heartbeat, n_answers, question_of
 from support.crowd import Crowd, SetClock, finish, play, settings_in
 
+pytestmark = pytest.mark.system
+
 ROUNDS = 12
 CASES = {
     "steered": {"method": "steered"},

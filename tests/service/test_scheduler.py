@@ -21,6 +21,8 @@ from retrasyn.wire.canonical import signed_part, unseal
 from retrasyn.wire.frames import tag_of
 from support.crowd import START, Crowd, SetClock, finish, play, settings_in
 
+pytestmark = pytest.mark.system
+
 METHODS = ["steered", "steered-flags", "steered-hidden", "retrasyn-p", "retrasyn-b", "noeq-p"]
 HOUR = 3600
 

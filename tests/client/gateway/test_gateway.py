@@ -17,6 +17,8 @@ from retrasyn.errors import ConsentError, LedgerError, ServerError, SettingError
 from support.phone_messages import OWNTRACKS, TRACCAR
 from support.plain_curator import PlainCurator, serving, small_campaign
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture
 def heard():

@@ -10,6 +10,8 @@ import pytest
 from retrasyn.service.web.front import SWEEP, Deadlines
 from support.living import living
 
+pytestmark = pytest.mark.system
+
 QUICK = {"header_seconds": 0.5, "body_seconds": 0.8}  # the same code in less time
 N_HALF_OPEN = 200
 SLOW_BODY = b"POST /v1/%s HTTP/1.1\r\nHost: a\r\n%s\r\n\r\nabc"

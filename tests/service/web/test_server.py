@@ -18,6 +18,8 @@ from retrasyn.service.web.server import WebServer, check_tls, listen
 from support.certificates import self_signed
 from support.living import living
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def certified(tmp_path_factory):

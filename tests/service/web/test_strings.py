@@ -5,6 +5,8 @@ import urllib.parse
 
 import pytest
 
+pytestmark = pytest.mark.system
+
 TRAVERSALS = [
     prefix + target
     for prefix in ("../", "../../../../", "..%2f..%2f", "%2e%2e/", "....//", "..\\", "/", "file://")

@@ -11,6 +11,8 @@ from retrasyn.errors import StoreError
 from retrasyn.wire.batches import join_frames, read_statuses
 from support.living import living
 
+pytestmark = pytest.mark.system
+
 N_DEVICES = 4000
 BATCH = 100
 

@@ -11,6 +11,8 @@ from support.made_tiles import PICTURE, SHAPES, made, made_vector
 from support.recording import Recording, crowd, nobody
 from support.showing import shown
 
+pytestmark = pytest.mark.system
+
 BEIJING = (116.15, 39.75, 116.60, 40.10)
 
 
