@@ -48,7 +48,7 @@ def namespace():
         holder.communicate()  # without input, it ends
 
 
-def run_in_namespace(*arguments, patience=600, **variables):
+def run_in_namespace(*arguments, patience=1200, **variables):
     """Run a Python program; return its last line as JSON."""
     environment = {
         **os.environ,
