@@ -117,11 +117,12 @@ class Service:
             newest=calendar.newest, coming=calendar.coming(now), n_devices=runtime.devices.n
         )
         last = -1 if runtime.state.t is None else runtime.state.t
-        ahead = [t for t in runtime.releases.timestamps if t > last and runtime.n_reports_in(t)]
-        if ahead:  # releases of rounds that never opened have no reports, and may be ahead
+        ahead = (t for t in runtime.releases.timestamps if t > last)
+        if any(map(runtime.n_reports_in, ahead)):  # those of rounds that never opened have none
             said += (
                 f" The database is an older copy: it ends at round {last}, and releases go up to "
-                f"{ahead[-1]}. Reports since then are gone; these releases stay as they are."
+                f"{runtime.releases.newest}. Reports since then are gone; these releases stay as "
+                "they are."
             )
         return said
 
