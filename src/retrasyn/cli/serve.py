@@ -44,8 +44,7 @@ def serve(
         bool,
         typer.Option(
             "--new-campaign",
-            help="Let settings differ from the folder's: begin another campaign in it, or return "
-            "to the earlier one that had these.",
+            help="Begin another campaign in the folder, or return to the one with these settings.",
         ),
     ] = False,
     print_config: Annotated[
