@@ -4,6 +4,7 @@ import os
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -74,6 +75,51 @@ def test_a_file_that_goes_during_a_write_is_noticed_before_the_answer(tmp_path, 
         monkeypatch.setattr(type(store.engine), "execute", execute)
         with pytest.raises(StoreError, match="was deleted"):
             store.append([(0, b"two")])
+
+
+def test_a_copy_that_met_the_log_of_what_it_replaced_is_refused_at_the_next_start(tmp_path):
+    path = tmp_path / "store.db"
+
+    def fill(store, first, last):
+        for t in range(first, last):
+            store.add_round(replace(ROUND, t=t))
+            store.append([(t, bytes(500))])
+            store.fold(replace(FOLDED, t=t, body=bytes(4000)), marks=bytes(200), forget_before=0)
+        store.append([(last, bytes(90_000))])
+
+    with closing(opened(path)) as store:
+        fill(store, 0, 20)
+        copy = copied(path)
+        fill(store, 20, 60)
+        shutil.copyfile(copy, path)
+        with pytest.raises(StoreError, match="was written to by another program"):
+            store.append([(60, b"more")])
+    with pytest.raises(StoreError, match=r"store\.db is damaged .*; restore a back-up"):
+        open_store(path)
+
+
+class FullDisk:
+    """A connection whose next statement changes the file and then fails."""
+
+    in_transaction = False
+
+    def __init__(self, path):
+        self.path = path
+
+    def execute(self, *_):
+        self.path.touch()
+        raise sqlite3.OperationalError("database or disk is full")
+
+
+def test_what_our_own_write_changed_before_it_failed_stops_nothing(tmp_path):
+    path = tmp_path / "store.db"
+    with closing(opened(path)) as store:
+        honest, store.engine._connection = store.engine._connection, FullDisk(path)
+        with pytest.raises(StoreError, match="disk is full"):
+            store.append([(0, b"two")])
+        store.engine._connection = honest
+        store.append([(0, b"three")])
+        assert store.frames(0) == [b"one", b"three"]
 
 
 def test_the_very_file_put_back_is_written_to_again(tmp_path):

@@ -56,10 +56,11 @@ class SQLiteConnection:
                 connection = self._connected()
                 if not connection.in_transaction:
                     self._check_files(changed_by_us=False)
-                rows = connection.execute(statement, values).fetchall()
-                if not connection.in_transaction:
-                    self._check_files(changed_by_us=True)
-                return rows
+                try:
+                    return connection.execute(statement, values).fetchall()
+                finally:  # also what failed half-way, on a full disk, may have changed the file
+                    if not connection.in_transaction:
+                        self._check_files(changed_by_us=True)
         except (sqlite3.Error, OSError) as fault:
             raise self._broken(fault) from None
 
@@ -90,6 +91,7 @@ class SQLiteConnection:
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
+            is_first = self._file is None
             self._find()
             connection = sqlite3.connect(
                 self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False
@@ -98,6 +100,8 @@ class SQLiteConnection:
                 for pragma in _PRAGMAS:
                     connection.execute(pragma)
                 connection.execute("SELECT name FROM sqlite_master").fetchone()  # opens the log
+                if is_first:
+                    self._check_whole(connection)
                 self._log = _identity(self._log_path.stat())
                 self._check_files(changed_by_us=True)
             except (sqlite3.Error, OSError, StoreError):
@@ -125,6 +129,15 @@ class SQLiteConnection:
         if self._file not in (None, found):
             raise self._lost("was replaced while the service ran")
         self._file, self.make = found, False
+
+    def _check_whole(self, connection: sqlite3.Connection) -> None:
+        """Refuse a damaged file, such as a copy that met the write-ahead log of another."""
+        ((found,),) = connection.execute("PRAGMA quick_check(1)").fetchall()
+        if found != "ok":
+            raise StoreError(
+                f"{self.path} is damaged ({' '.join(found.split()):.100}); restore a back-up "
+                "into an empty folder"
+            )
 
     def _check_files(self, *, changed_by_us: bool) -> None:
         """Refuse to go on if the file or its log is not what this connection has open."""
