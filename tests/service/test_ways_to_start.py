@@ -5,6 +5,7 @@ It ends with what the screen said and what the devices saw, and the table says w
 """
 
 import asyncio
+import copy
 import functools
 import json
 import os
@@ -18,12 +19,13 @@ from operator import mul
 
 import pytest
 
-from retrasyn.device import MemoryStore, Reporter, Tracker
+from retrasyn.device import MemoryStore, Tracker
+from retrasyn.device.memory import MemoryCache
 from retrasyn.errors import Busy, RetraSynError
 from retrasyn.service.campaign_folder import FILE, CampaignFile
 from retrasyn.service.service import Service
 from retrasyn.service.settings import CampaignSettings, Settings, config_text
-from support.crowd import Crowd, SetClock, play, verify
+from support.crowd import Crowd, SetClock, play
 
 GIVEN = {"period": "10", "grace": "0", "window": "3", "grid": "3", "snapshot_every": "4"}
 """What the first start was given; the seed is the folder's own."""
@@ -168,9 +170,8 @@ def world(begun, tmp_path):
     shutil.copytree(begun.folder, tmp_path / "service")
     crowd = Crowd(begun.crowd.service)
     for person in begun.crowd.people:
-        kept = MemoryStore(person.reporter._cache.store.load())
-        words = person.reporter.words
-        reporter = Reporter(person.device, person.secret, kept, verify, words)
+        reporter = copy.copy(person.reporter)
+        reporter._cache = MemoryCache(MemoryStore(person.reporter._cache.store.load()))
         tracker = Tracker(begun.crowd.service.runtime.campaign.manifest)
         crowd.people.append(replace(person, reporter=reporter, tracker=tracker))
     return World(tmp_path / "service", SetClock(begun.clock.time + 20), crowd)
@@ -436,9 +437,9 @@ def back_up(world, place):
     """Copy the database while the service runs, and then the rest, as the documents say."""
     place.mkdir()
     source = sqlite3.connect(world.folder / "service.sqlite")
-    copy = sqlite3.connect(place / "service.sqlite")
-    with closing(source), closing(copy):
-        source.backup(copy)
+    target = sqlite3.connect(place / "service.sqlite")
+    with closing(source), closing(target):
+        source.backup(target)
     ignored = shutil.ignore_patterns("service.sqlite*", ".*")
     shutil.copytree(world.folder, place, ignore=ignored, dirs_exist_ok=True)
 
@@ -605,10 +606,10 @@ async def a_database_deleted_under_the_service_and_a_restart(world):
 
 
 def older_copy(path):
-    copy = path.with_name("copy.sqlite")
-    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+    place = path.with_name("copy.sqlite")
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(place)) as target:
         source.backup(target)
-    return copy
+    return place
 
 
 @way(GOES_ON, BUSY)
