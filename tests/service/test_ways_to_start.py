@@ -539,6 +539,12 @@ async def missing_settings(world):
     await world.start(**GIVEN)
 
 
+@way(r"^A new campaign in place of the one before: round 0 comes next; 2 enrolled", ASKED)
+async def missing_settings_and_a_new_campaign(world):
+    lose(world, FILE)
+    await world.start(**GIVEN, new_campaign=True)
+
+
 @way(r"^refused: \S+campaign.json is missing, and releases is there; put it back", NOBODY)
 async def missing_settings_and_database(world):
     lose(world, FILE)

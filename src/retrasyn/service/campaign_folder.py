@@ -142,13 +142,14 @@ def choose(
     file = CampaignFile.read(folder)
     store = _without_password(store_of(settings, file))
     if file is None or not file.begun:
+        left = _left_behind(folder, known) if file is None else ""
+        if left and not new_campaign:
+            raise InputError(f"{folder / FILE} is missing, and {left}; {_WAY_OUT}")
         if file is not None:  # the first start ended before any device could see the campaign
             given = _over(file.latest.settings, given).model_copy(update={"epoch": given.epoch})
-        else:
-            _check_nothing_left(folder, known, new_campaign=new_campaign)
         campaign = Campaign.of(_dated(given, (), now), secrets)
         kept = CampaignFile(store=store, begun=False, campaigns=(_entry(campaign),))
-        return Chosen(campaign=campaign, how="first", file=kept)
+        return Chosen(campaign=campaign, how="other" if left else "first", file=kept)
     file = file.model_copy(update={"store": store})
     merged = _over(file.latest.settings, given)
     lost, differ = _lost(file, secrets, known), _differences(file.latest.settings, given)
@@ -166,8 +167,8 @@ def choose(
         return Chosen(campaign=campaign, how="same", file=kept, needless=new_campaign)
     before = None if lost else Campaign.of(file.latest.settings, secrets)
     if not is_there(folder / "seed"):  # lost, and what was made with it cannot go on
-        left = tuple(one for one in file.campaigns if one.settings.seed != "random")
-        file = file.model_copy(update={"campaigns": left})
+        whole = tuple(one for one in file.campaigns if one.settings.seed != "random")
+        file = file.model_copy(update={"campaigns": whole})
     return _returned(file, merged, given, secrets, known, before) or _begun(
         file, merged, given, secrets, now, before
     )
@@ -290,12 +291,12 @@ def _lost(file: CampaignFile, secrets: Secrets, known: Collection[bytes]) -> str
     return ""
 
 
-def _check_nothing_left(folder: Path, known: Collection[bytes], *, new_campaign: bool) -> None:
-    """Refuse a folder that lost its settings, but not what was made with them."""
+def _left_behind(folder: Path, known: Collection[bytes]) -> str:
+    """Say what a campaign left in a folder that has lost its settings; empty if there was none."""
+    if known:
+        return "the database knows a campaign"
     left = [name for name in ("releases", "snapshots") if is_there(folder / name)]
-    if (known or left) and not new_campaign:
-        what = "the database knows a campaign" if known else f"{left[0]} is there"
-        raise InputError(f"{folder / FILE} is missing, and {what}; {_WAY_OUT}")
+    return f"{left[0]} is there" if left else ""
 
 
 def _entry(campaign: Campaign, kept: KeptCampaign | None = None) -> KeptCampaign:

@@ -93,6 +93,7 @@ def _moved(runtime: CampaignRuntime, url: str) -> str:
         return ""
     if server.public_url or before == url or not runtime.devices.n:
         return ""
+    _log.warning("the address changed before=%s now=%s", before, url)
     return f" It was reached at {before} before: devices that enrolled there look for it there."
 
 
