@@ -78,6 +78,7 @@ def _announce(running: Running) -> None:
     print(
         f"""{running.campaign} runs at {running.url}, a round every {running.period} s
   {running.guarantee}
+  {running.long_run}
 The live map:      {running.url}/
 Let one device take part, once:
   {running.link}
