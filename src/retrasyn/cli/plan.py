@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from retrasyn.planning.forecast import Forecast, Prospect
 
-_WIDTH = 96  # below it, a table would break its figures
+_WIDTH = 104  # below it, a table would break its figures
 _USUAL_SIDE = 6  # the grid spoken of where none is recommended: that of a campaign by default
 _MANY = 1.05  # people behind a simulated one from which on it is worth saying
 

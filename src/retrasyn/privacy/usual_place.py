@@ -132,12 +132,11 @@ class UsualPlace:
     @property
     def words(self) -> str:
         """After how long it is known, as said in consents, plans and receipts."""
+        reports = _plural(self.reports, "report")
         if self.period is None or self.nights is None:
-            return f"{self.reports:,} reports ({self.timestamps:,} timestamps at one place)"
-        return (
-            f"about {self.nights:,} night{'' if self.nights == 1 else 's'} ({self.reports:,} "
-            f"reports, {duration(self.timestamps * self.period)} at one place)"
-        )
+            return f"{reports} ({_plural(self.timestamps, 'timestamp')} at one place)"
+        stay = duration(self.timestamps * self.period)
+        return f"about {_plural(self.nights, 'night')} ({reports}, {stay} at one place)"
 
     @property
     def statement(self) -> str:
@@ -145,6 +144,10 @@ class UsualPlace:
         known = f"linked reports tell a usual place after {self.words}"
         cap = self.lifetime_cap
         return known if cap is None else f"{known}; devices stop at epsilon {cap:g}"
+
+
+def _plural(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:

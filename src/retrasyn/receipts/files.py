@@ -92,7 +92,7 @@ class Written:
         return DataFile(STANDARD_OUTPUT, self.n_bytes, self._digest.hexdigest())
 
 
-_ADDED = {"holds": None, "usual_place": None}  # fields that earlier receipts lack
+_ADDED = {"holds": None}  # fields missing in receipts written before these were added
 _LARGEST = 10**60  # larger than any figure of a run, even a 128-bit seed; sums of it still work
 
 
