@@ -28,6 +28,7 @@ from retrasyn.service.settings import CampaignSettings, Settings, config_text
 from support.crowd import Crowd, SetClock, play
 
 GIVEN = {"period": "10", "grace": "0", "window": "3", "grid": "3", "snapshot_every": "4"}
+GIVEN["lifetime_cap"] = "1000"  # nobody stops before the end
 """What the first start was given; the seed is the folder's own."""
 ROUNDS = 9
 GO_ON, ASKED, WAIT, UNKNOWN, BUSY, NOBODY = (

@@ -83,10 +83,11 @@ def serve(
 
 def _announce(running: Running) -> None:
     """Print where the service runs and what to do next."""
+    told = "\n  ".join(line for line in (running.guarantee, running.long_run) if line)
     print(
         f"""{running.campaign} runs at {running.url}, a round every {running.period} s
   {running.beginning}
-  {running.guarantee}
+  {told}
 The live map:      {running.url}/
 Let one device take part, once:
   {running.link}

@@ -15,10 +15,12 @@ from retrasyn.privacy.selection import age_thresholds
 from retrasyn.run_settings import RunSettings
 from retrasyn.service.secrets import Secrets, Signer
 from retrasyn.service.settings import CampaignSettings
+from retrasyn.simulation.accounting import usual_place_of
 from retrasyn.space import Box, Grid
 from retrasyn.wire import encode_manifest, encode_round, manifest_id
 
 Sampling = Literal["phase", "self", "curator"]
+_CAP_OF_ONE_CELL = 1000  # reports; a single cell leaves no place to tell
 
 
 def run_settings_of(settings: CampaignSettings) -> RunSettings:
@@ -100,10 +102,29 @@ def manifest_of(
         strata=method.topics,
         other_share=round(method.division.other_share * MICRO),
         ages=age_thresholds(run.gap) if method.ages else (),
-        lifetime_cap=int(settings.lifetime_cap * MICRO),
+        lifetime_cap=lifetime_cap_of(settings, run),
         retention=settings.retention,
         **fields,
     )
+
+
+def lifetime_cap_of(settings: CampaignSettings, run: RunSettings) -> int:
+    """Return the most that a device ever spends, in micro-nats.
+
+    Unless it is set, it is one report less than what tells a usual place.
+    """
+    if settings.lifetime_cap is not None:
+        return int(settings.lifetime_cap * MICRO)
+    place = usual_place_of(run)
+    if place is None:
+        return _CAP_OF_ONE_CELL * run.budget
+    if place.reports == 1:
+        raise SettingError(
+            f"epsilon={settings.epsilon:g} on {settings.grid} x {settings.grid} cells: one report "
+            "tells a place more often than not, so there is no lifetime_cap that hides it; lower "
+            "epsilon, or set lifetime_cap and let owners decide"
+        )
+    return (place.reports - 1) * run.budget
 
 
 def _micro(settings: CampaignSettings) -> tuple[int, int, int, int]:

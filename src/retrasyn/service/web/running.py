@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from retrasyn.client.consent import usual_place_of
 from retrasyn.files import write_durably
 from retrasyn.service.basemap.basemap import BaseMap
 from retrasyn.service.campaign_folder import settings_in_force
@@ -38,6 +39,7 @@ class Running:
 
     campaign: str
     guarantee: str
+    long_run: str  # what the guarantee does not cover
     period: int
     url: str
     link: str = field(repr=False)  # lets one device enrol; empty if none was asked for
@@ -101,9 +103,11 @@ async def _describe(runtime: CampaignRuntime, url: str, *, link: bool, beginning
     server, status = runtime.settings.server, runtime.status()
     folder, public = server.folder, server.public_url or url
     token = (await runtime.devices.mint(1))[0] if link else ""
+    place = usual_place_of(runtime.campaign.manifest)
     return Running(
         campaign=status["campaign"],
         guarantee=status["guarantee"],
+        long_run="" if place is None else f"Not hidden: {place.statement}.",
         period=status["period"],
         url=public,
         link=f"{public.rstrip('/')}/#enrol={token}" if token else "",
