@@ -22,6 +22,7 @@ import pytest
 from retrasyn.device import MemoryStore, Tracker
 from retrasyn.device.memory import MemoryCache
 from retrasyn.errors import Busy, RetraSynError
+from retrasyn.service import campaign
 from retrasyn.service.campaign_folder import FILE, CampaignFile
 from retrasyn.service.service import Service
 from retrasyn.service.settings import CampaignSettings, Settings, config_text
@@ -658,6 +659,31 @@ def test_the_devices_see_what_the_screen_says(name, world):
     seen = asyncio.run(run())
     assert re.search(screen, world.said[-1]), world.said
     assert seen == devices
+
+
+def test_what_a_version_found_where_nothing_was_set_is_kept(tmp_path, monkeypatch):
+    world, caps, honest = World(tmp_path / "service", SetClock()), [], campaign.lifetime_cap_of
+
+    def turn(**given):
+        async def run():
+            await world.start(**given)
+            caps.append(world.service.runtime.campaign.manifest.lifetime_cap)
+            await world.stop()
+
+        asyncio.run(run())
+
+    def otherwise(settings, run):
+        return honest(settings, run) + (settings.lifetime_cap is None)
+
+    turn(period=10, window=3, grid=3)
+    monkeypatch.setattr(campaign, "lifetime_cap_of", otherwise)
+    turn()
+    turn(epsilon=2, new_campaign=True)
+    turn(epsilon=1, new_campaign=True)
+    turn(lifetime_cap=caps[0] / 10**6)
+    assert [cap % 10 for cap in caps] == [0, 0, 1, 0, 0], "found anew for a new campaign only"
+    beginnings = ["A new campaign", "It goes on", "A new campaign", "It returns", "It goes on"]
+    assert all(map(str.startswith, world.said, beginnings)), world.said
 
 
 def test_a_folder_of_an_older_version_keeps_its_values_when_defaults_change(world, monkeypatch):
