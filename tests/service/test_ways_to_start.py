@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from operator import mul
+from unittest import mock
 
 import pytest
 
@@ -26,6 +27,7 @@ from retrasyn.service import campaign
 from retrasyn.service.campaign_folder import FILE, CampaignFile
 from retrasyn.service.service import Service
 from retrasyn.service.settings import CampaignSettings, Settings, config_text
+from support import postgres
 from support.crowd import Crowd, SetClock, play
 
 GIVEN = {"period": "10", "grace": "0", "window": "3", "grid": "3", "snapshot_every": "4"}
@@ -423,6 +425,20 @@ async def a_kill_in_the_first_start(world):
     assert world.service.runtime.campaign.manifest.window == 3
 
 
+@way(r"^It goes on where it was: round 10 comes next, after 8\.$", GO_ON)
+async def a_kill_while_a_new_campaign_begins(world):
+    """The old one has ended and the database knows the new one, but the folder does not."""
+    service = Service(
+        Settings.load(None, {"folder": str(world.folder), "epsilon": "2"}),
+        world.clock,
+        new_campaign=True,
+    )
+    stop = mock.patch.object(CampaignFile, "write", side_effect=KeyboardInterrupt)
+    with stop, pytest.raises(KeyboardInterrupt):
+        await service.start(runs=False)
+    await world.start()
+
+
 @way(GOES_ON, GO_ON)
 async def a_moved_folder(world):
     world.folder = world.folder.rename(world.folder.with_name("moved"))
@@ -639,6 +655,39 @@ async def a_database_moved_away_and_put_back(world):
     path.with_name("away").rename(path)
     await world.service.runtime.write_queue.settle()
     assert set(await world.service.runtime.write_queue.submit(waiting)) == {"accepted"}
+
+
+@pytest.mark.system
+def test_a_folder_knows_its_postgres_database_and_takes_no_other(tmp_path):
+    server, world = postgres.server(), World(tmp_path / "service", SetClock())
+    own, empty = server.database(), server.database()
+    secret = own.replace("&user=", "&password=hush&user=")
+
+    async def run():
+        await world.start(**GIVEN, store=secret)
+        world.crowd = await Crowd.enrol(world.service, 2, rounds=ROUNDS, share=1.0)
+        settle(world.crowd.people)
+        await world.go(ROUNDS)
+        await world.stop()
+        await world.start()
+        seen = [await world.seen()]
+        await world.stop()
+        for store in ("sqlite", empty):
+            await world.start(store=store)
+            seen.append(await world.seen())
+        await world.start(epsilon=2, new_campaign=True)
+        seen.append(await world.seen())
+        await world.stop()
+        await world.start(epsilon=1, new_campaign=True)
+        seen.append(await world.seen())
+        await world.stop()
+        return seen
+
+    assert asyncio.run(run()) == [GO_ON, NOBODY, NOBODY, ASKED, GO_ON]
+    patterns = ("A new", "It goes on", r".*sqlite is missing", r".*does not know it", "A new")
+    for pattern, said in zip((*patterns, "It returns"), world.said, strict=True):
+        assert re.match(pattern, said), world.said
+    assert "hush" not in (world.folder / FILE).read_text()
 
 
 def test_there_are_thirty_ways_and_more():
