@@ -287,7 +287,7 @@ def test_a_service_and_a_device_work_by_the_documented_commands(tmp_path):
 
 
 def test_a_restart_with_other_privacy_settings_is_refused_until_the_owner_agrees(tmp_path):
-    mine, settings = ("--folder", tmp_path / "mine"), {"period": 1, "window": 1}
+    mine, settings = ("--folder", tmp_path / "mine"), {"period": 1, "window": 4}
     with service(tmp_path / "service", **settings) as live:
         port = int(live.url.rpartition(":")[2])
         assert run_process("device", "enrol", live.link, "--yes", *mine).returncode == 0
