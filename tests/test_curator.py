@@ -71,7 +71,9 @@ def test_a_dialogue_depends_on_its_view_and_the_answers_alone(name):
             grant = curator.grant(question, t=15, roster=roster(60))
             empty = grant.reporters.size == 0
             answers[question] = (
-                None if empty else curator.estimate(grant, answer(curator)(grant, question.lane))
+                None
+                if empty
+                else curator.estimate(question, grant, answer(curator)(grant, question.lane))
             )
         return answers[question]
 

@@ -41,6 +41,7 @@ def run_settings_of(settings: CampaignSettings) -> RunSettings:
         unit=settings.unit,
         settings={name: _text(value) for name, value in settings.settings.items()},
         oracle=settings.oracle,
+        fewest=settings.fewest,
     )
     method = run.method
     if not method.division.private:
