@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import add
 
 import numpy as np
 import numpy.typing as npt
 
-from retrasyn.errors import StoreError
+from retrasyn.errors import InputError, StoreError
+from retrasyn.oracles.oue import OUE
 
 MOST_STATES = 1_000
 """With more states than this, pairs of bits are not counted: they would need too much memory."""
@@ -77,9 +79,27 @@ class Evidence:
         """Number of bits of a report."""
         return self.counts.size
 
+    @property
+    def q(self) -> float:
+        """Probability of a noise bit."""
+        return OUE(self.epsilon).q
+
+    def covariances(self) -> npt.NDArray[np.float64]:
+        """Return the covariance of every two bits: [n_states, n_states]."""
+        mean = self.counts / self.n
+        square = -np.outer(mean, mean)
+        first, second = pair_places(self.n_states)
+        square[first, second] += self.pairs / self.n
+        square[second, first] = square[first, second]
+        np.fill_diagonal(square, mean * (1 - mean))
+        return square
+
     def __add__(self, other: Evidence) -> Evidence:
         if (self.epsilon, self.n_states) != (other.epsilon, other.n_states):
-            raise ValueError("reports of different budgets follow different laws")
+            raise InputError(
+                f"evidence at epsilon={self.epsilon} over {self.n_states} states follows another "
+                f"law than at epsilon={other.epsilon} over {other.n_states}; keep them apart"
+            )
         return Evidence(
             epsilon=self.epsilon,
             n=self.n + other.n,
@@ -117,10 +137,11 @@ class EvidencePool:
         """Return the first timestamp of the piece that t belongs to."""
         return t - t % self.length
 
-    def before(self, t: int, code: int, epsilon: int) -> list[Evidence]:
-        """Return the evidence on a question before t, of the same budget, oldest first."""
-        near = [piece for first, piece in sorted(self.pieces.items()) if t - self.gap < first]
-        return [piece[code, epsilon] for piece in near if (code, epsilon) in piece]
+    def before(self, t: int, code: int, epsilon: int) -> Evidence | None:
+        """Return the evidence on a question before t, of one budget; None if there is none."""
+        near = [piece for first, piece in self.pieces.items() if first > t - self.gap]
+        found = [piece[code, epsilon] for piece in near if (code, epsilon) in piece]
+        return reduce(add, found) if found else None
 
     def joined(self, t: int, found: Piece) -> Piece:
         """Return the piece of round t with the round's own evidence added."""

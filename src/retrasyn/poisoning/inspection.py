@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from retrasyn.oracles.oue import OUE
 from retrasyn.poisoning import statistics
 from retrasyn.poisoning.evidence import Evidence
 from retrasyn.poisoning.power import weak_against
-from retrasyn.poisoning.statistics import Alarm, Packed, Sample, nobody
+from retrasyn.poisoning.statistics import Alarm, Packed, nobody
 
 _TESTS, _POOLED_TESTS = 5, 4  # duplicates are looked for in the round alone
 
@@ -48,7 +48,7 @@ def inspect(
     expected: npt.NDArray[np.float64] | None = None,
     drift: float = 0.05,
     false_alarms: float = 0.01,
-    before: Sequence[Evidence] = (),
+    before: Evidence | None = None,
 ) -> Inspection:
     """Look for reports that honest devices are unlikely to send.
 
@@ -60,22 +60,20 @@ def inspect(
             state that suddenly becomes frequent is no reason for an alarm.
         drift: How much a frequency may have changed since then.
         false_alarms: Probability that a round of honest reports raises an alarm.
-        before: Evidence of earlier rounds, as their inspections returned it; no device may have
-            reported twice in them and this round. The tests are then made on all of it, too.
+        before: The sum of what inspections of earlier rounds returned as evidence; no device may
+            have reported twice in them and this round. The tests are then made on all of it, too.
 
     Returns:
         The alarms, what could not be tested, and the evidence of this round.
     """
     _check(packed, n_states, expected, drift, false_alarms)
     own = Evidence.of(packed, n_states, epsilon=epsilon)
-    if any((epsilon, n_states) != (piece.epsilon, piece.n_states) for piece in before):
-        raise InputError("the evidence before is of another budget or other states than the round")
-    level = false_alarms / (_TESTS + (_POOLED_TESTS if before else 0))
-    alone, pool = Sample([own]), Sample([*before, own])
-    no_twins = statistics.too_few_for_duplicates(own.n, n_states, alone.q, level)
+    pool = own if before is None else before + own
+    level = false_alarms / (_TESTS if before is None else _TESTS + _POOLED_TESTS)
+    no_twins = statistics.too_few_for_duplicates(own.n, n_states, own.q, level)
     found = [] if no_twins else [statistics.find_duplicates(packed)]
-    found += _found(alone, level, packed, expected, drift)
-    if before:
+    found += _found(own, level, packed, expected, drift)
+    if before is not None:
         found += [
             alarm and dataclasses.replace(alarm, test=f"pooled {alarm.test}")
             for alarm in _found(pool, level, packed, None, drift)
@@ -91,7 +89,7 @@ def inspect(
     )
 
 
-def _reasons(sample: Sample) -> dict[str, str | None]:
+def _reasons(sample: Evidence) -> dict[str, str | None]:
     """Return why each test on sums cannot be made, by its name; None if it can."""
     n, n_states, q = sample.n, sample.n_states, sample.q
     return {
@@ -103,7 +101,7 @@ def _reasons(sample: Sample) -> dict[str, str | None]:
 
 
 def _found(
-    sample: Sample,
+    sample: Evidence,
     level: float,
     packed: Packed,
     expected: npt.NDArray[np.float64] | None,

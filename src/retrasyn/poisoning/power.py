@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from statistics import NormalDist
 
 import numpy as np
-from scipy.stats import binom, norm
+from scipy.stats import binom
 
 from retrasyn.poisoning import statistics
-from retrasyn.poisoning.statistics import Sample, WeightLaw
+from retrasyn.poisoning.evidence import Evidence
+from retrasyn.poisoning.statistics import WeightLaw
 
 SHARES = (0.02, 0.01)
 """Shares of fakes that power is stated for."""
@@ -24,17 +26,17 @@ NOISES = {"all ones": 1e6, "too few ones": 0.6, "too many ones": 1.5}
 _EVEN = 0.5  # what is seen less often than this is named
 
 
-def weak_against(sample: Sample, level: float, *, n_round: int) -> Iterator[str]:
+def weak_against(sample: Evidence, level: float, *, n_round: int) -> Iterator[str]:
     """Yield a line for each kind of fakes that is missed more often than seen.
 
     Identical reports show within one round, of `n_round` reports; all else over the sample.
     """
     if not sample.n:
         return
-    for share in SHARES:
+    by_weight = {name: of_weights(sample, level, factor) for name, factor in NOISES.items()}
+    for place, share in enumerate(SHARES):
         powers = {"identical reports": float(binom.sf(1, n_round, share))}
-        for name, factor in NOISES.items():
-            powers[f"reports with {name}"] = of_weights(sample, level, share, factor)
+        powers |= {f"reports with {name}": power[place] for name, power in by_weight.items()}
         for k in TARGETS:
             tests = of_pairs, of_spectrum
             power = max(test(sample, level, share, k) for test in tests)
@@ -44,8 +46,8 @@ def weak_against(sample: Sample, level: float, *, n_round: int) -> Iterator[str]
                 yield f"{share:.0%} of {sample.n:,} as {kind}: seen with probability {power:.2f}"
 
 
-def of_weights(sample: Sample, level: float, share: float, factor: float) -> float:
-    """Return the power of the test of weights against fakes of another noise."""
+def of_weights(sample: Evidence, level: float, factor: float) -> list[float]:
+    """Return the power of the test of weights against fakes of another noise, by their share."""
     n, n_states, noise = sample.n, sample.n_states, min(sample.q * factor, 1.0)
     law, ones = WeightLaw.of(n_states, sample.q), np.arange(n_states + 1)
     if noise < sample.q:
@@ -53,15 +55,17 @@ def of_weights(sample: Sample, level: float, share: float, factor: float) -> flo
     else:
         honest, fake = law.at_least, binom.sf(ones - 1, n_states, noise)
     most = binom.isf(statistics.weight_limit(level, n_states), n, honest)  # without an alarm
-    return float(binom.sf(most, n, (1 - share) * honest + share * fake).max())
+    shares = np.array(SHARES)[:, None]
+    powers: list[float] = binom.sf(most, n, (1 - shares) * honest + shares * fake).max(1).tolist()
+    return powers
 
 
-def of_pairs(sample: Sample, level: float, share: float, n_targets: int) -> float:
+def of_pairs(sample: Evidence, level: float, share: float, n_targets: int) -> float:
     """Return the power of the test of pairs; every two targets are taken as a chance of their own.
 
     The correlation of two targets spreads a little more than that of honest bits.
     """
-    n, q = sample.n_free, sample.q
+    n, q = sample.n, sample.q
     if statistics.too_few_for_pairs(sample.n, sample.n_states, q):
         return 0.0
     mean, correlation = _targets(q, share)
@@ -71,18 +75,18 @@ def of_pairs(sample: Sample, level: float, share: float, n_targets: int) -> floa
     spread = math.sqrt(square - correlation**2)
     skewness = (1 - 2 * mean) ** 2 / variance
     limit = float(statistics.pair_limit(n, sample.n_states, level, skewness))
-    missed = float(norm.cdf((limit - math.sqrt(n) * correlation) / spread))
+    missed = NormalDist(math.sqrt(n) * correlation, spread).cdf(limit)
     return 1.0 - missed ** math.comb(n_targets, 2)
 
 
-def of_spectrum(sample: Sample, level: float, share: float, n_targets: int) -> float:
+def of_spectrum(sample: Evidence, level: float, share: float, n_targets: int) -> float:
     """Return the power of the test of the spectrum.
 
     k targets of correlation r raise one eigenvalue to 1 + (k - 1) r. If that exceeds
     1 + sqrt(n_states / n), it stands out of the noise, which lifts it further (Baik, Ben Arous and
     Peche); if not, it is lost in it.
     """
-    n, n_states = sample.n_free, sample.n_states
+    n, n_states = sample.n, sample.n_states
     if statistics.too_few_for_spectrum(sample.n, n_states, sample.q):
         return 0.0
     spike, ratio = (n_targets - 1) * _targets(sample.q, share)[1], n_states / n
@@ -90,7 +94,7 @@ def of_spectrum(sample: Sample, level: float, share: float, n_targets: int) -> f
         return 0.0
     top = (1 + spike) * (1 + ratio / spike)
     spread = (1 + spike) * math.sqrt(2 / n * (1 - ratio / spike**2))
-    return float(norm.cdf((top - statistics.edge(n, n_states, level)) / spread))
+    return 1.0 - NormalDist(top, spread).cdf(statistics.edge(n, n_states, level))
 
 
 def _targets(q: float, share: float) -> tuple[float, float]:

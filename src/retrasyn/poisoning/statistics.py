@@ -1,23 +1,24 @@
 """Statistical tests for fake reports: duplicates, weights, bits, pairs, spectrum.
 
 Honest bits are independent given the state, whatever the population does. Duplicates are looked for
-among the reports of one round. The other tests need sums only and run on a `Sample`: the
-evidence of one round, or of all rounds of a gap.
+among the reports of one round. The other tests need sums only: the evidence of one round, or of all
+rounds of a gap. Since a report is about one state, two bits never go together in any mixture of
+honest crowds more than by chance; so it does not matter if people move from round to round.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh
-from scipy.stats import binom, norm
+from scipy.stats import binom
 
-from retrasyn.oracles.oue import OUE
-from retrasyn.poisoning.evidence import MOST_STATES, Evidence, blocks, pair_places
+from retrasyn.poisoning.evidence import MOST_STATES, Evidence, blocks
 
 Packed = npt.NDArray[np.uint8]
 """The reports of one round, one per row."""
@@ -37,66 +38,13 @@ class Alarm:
     suspects: npt.NDArray[np.int64]  # rows of the reports that caused it, where identifiable
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """The evidence that a test looks at: of one round, or of a pool of rounds."""
-
-    pieces: Sequence[Evidence]  # at least one, all of the same budget
-
-    @property
-    def n(self) -> int:
-        """Number of reports."""
-        return sum(piece.n for piece in self.pieces)
-
-    @property
-    def n_free(self) -> int:
-        """Degrees of freedom that are left once every piece has means of its own."""
-        return self.n - len(self.pieces)
-
-    @property
-    def n_states(self) -> int:
-        """Number of bits of a report."""
-        return self.pieces[0].n_states
-
-    @property
-    def q(self) -> float:
-        """Probability of a noise bit."""
-        return OUE(self.pieces[0].epsilon).q
-
-    @property
-    def counts(self) -> npt.NDArray[np.int64]:
-        """Reports that set each bit: [n_states]."""
-        total: npt.NDArray[np.int64] = np.sum([piece.counts for piece in self.pieces], axis=0)
-        return total
-
-    @property
-    def weights(self) -> npt.NDArray[np.int64]:
-        """Reports by their number of ones: [n_states + 1]."""
-        total: npt.NDArray[np.int64] = np.sum([piece.weights for piece in self.pieces], axis=0)
-        return total
-
-    def covariances(self) -> npt.NDArray[np.float64]:
-        """Return the covariance of every two bits: [n_states, n_states].
-
-        Every piece is compared with its own means, so a crowd that moves on correlates nothing.
-        """
-        sizes = np.array([[piece.n] for piece in self.pieces], np.float64)  # [n_pieces, 1]
-        counts = np.array([piece.counts for piece in self.pieces], np.float64)
-        square = np.diag((counts * (1.0 - counts / sizes)).sum(axis=0))
-        pairs = np.sum([piece.pairs for piece in self.pieces], axis=0, dtype=np.float64)
-        first, second = pair_places(self.n_states)
-        square[first, second] = pairs - ((counts / sizes).T @ counts)[first, second]
-        square[second, first] = square[first, second]
-        return square / self.n
-
-
 def too_few_for_bits(n: int) -> str | None:
     """Return why bits cannot be tested; None if they can."""
     return None if n else "bits: there are no reports"
 
 
 def find_bits(
-    sample: Sample, level: float, expected: npt.NDArray[np.float64] | None, drift: float
+    sample: Evidence, level: float, expected: npt.NDArray[np.float64] | None, drift: float
 ) -> Alarm | None:
     """Look for bits set more or less often than any plausible frequency allows.
 
@@ -175,6 +123,7 @@ class WeightLaw:
     at_most: npt.NDArray[np.float64]
 
     @classmethod
+    @lru_cache(maxsize=8)
     def of(cls, n_states: int, q: float) -> WeightLaw:
         """Return the bounds for reports of so many bits."""
         ones = np.arange(n_states + 1)
@@ -194,7 +143,7 @@ def weight_limit(level: float, n_states: int) -> float:
     return level / (3 * (n_states + 1))
 
 
-def find_weights(sample: Sample, level: float, packed: Packed) -> Alarm | None:
+def find_weights(sample: Evidence, level: float, packed: Packed) -> Alarm | None:
     """Test the number of reports with exactly, at least and at most k ones, for every k.
 
     Suspects are those of `packed`, the round at hand.
@@ -250,24 +199,26 @@ def pair_limit(
     `skewness` is that of one report's product; the sum of n has a root of n less of it (Cornish
     and Fisher's expansion).
     """
-    quantile = float(norm.isf(level / (n_states * (n_states - 1) / 2)))
+    quantile = -NormalDist().inv_cdf(level / math.comb(n_states, 2))
     return quantile + np.asarray(skewness) * ((quantile**2 - 1) / (6 * math.sqrt(n)))
 
 
-def find_pairs(sample: Sample, level: float, covariances: npt.NDArray[np.float64]) -> Alarm | None:
+def find_pairs(
+    sample: Evidence, level: float, covariances: npt.NDArray[np.float64]
+) -> Alarm | None:
     """Look for two bits that are set together more often than by chance.
 
     This sees few targets, the spectrum sees many. No report is suspected.
     """
-    n_free, mean = sample.n_free, sample.counts / sample.n
+    n, mean = sample.n, sample.counts / sample.n
     spread = np.sqrt(np.diag(covariances))
     varies = np.flatnonzero(spread > 0)  # a constant bit correlates with none
     if varies.size < 2:  # noqa: PLR2004 - a bit needs another
         return None
     mean, spread = mean[varies], spread[varies]
-    scores = math.sqrt(n_free) * covariances[np.ix_(varies, varies)] / np.outer(spread, spread)
+    scores = math.sqrt(n) * covariances[np.ix_(varies, varies)] / np.outer(spread, spread)
     skew = (1 - 2 * mean) / spread
-    limits = pair_limit(n_free, sample.n_states, level, np.outer(skew, skew))
+    limits = pair_limit(n, sample.n_states, level, np.outer(skew, skew))
     excess = scores - limits
     np.fill_diagonal(excess, -np.inf)
     if excess.max() <= 0:
@@ -307,16 +258,16 @@ def tracy_widom(tail: float) -> float:
     return x
 
 
-def edge(n_free: int, n_states: int, level: float) -> float:
+def edge(n: int, n_states: int, level: float) -> float:
     """Return the value that pure noise's top eigenvalue exceeds with probability `level`."""
-    rows, columns = math.sqrt(n_free), math.sqrt(n_states)
+    rows, columns = math.sqrt(n - 1), math.sqrt(n_states)
     centre = (rows + columns) ** 2
     scale = (rows + columns) * math.cbrt(1 / rows + 1 / columns)
-    return (centre + scale * tracy_widom(level)) / n_free
+    return (centre + scale * tracy_widom(level)) / n
 
 
 def find_spectrum(
-    sample: Sample, level: float, covariances: npt.NDArray[np.float64], packed: Packed
+    sample: Evidence, level: float, covariances: npt.NDArray[np.float64], packed: Packed
 ) -> Alarm | None:
     """Test the top eigenvalue of the correlations against its edge.
 
@@ -330,7 +281,7 @@ def find_spectrum(
     correlation = covariances[np.ix_(varies, varies)] / np.outer(spread, spread)
     last = len(correlation) - 1
     values, vectors = eigh(correlation, subset_by_index=[last, last])
-    top, limit = float(values[0]), edge(sample.n_free, last + 1, level)
+    top, limit = float(values[0]), edge(sample.n, last + 1, level)
     if top <= limit:
         return None
     along = vectors[:, 0] / spread
