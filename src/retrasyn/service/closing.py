@@ -229,7 +229,7 @@ class ReadyRound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
+class RoundInspection:
     """What the inspection of a round's reports found, over all questions."""
 
     alarms: tuple[str, ...]
@@ -244,7 +244,7 @@ def fold(
     *,
     n_enrolled: int,
     n_ever: int,
-) -> tuple[FoldedRound, int, Findings]:
+) -> tuple[FoldedRound, int, RoundInspection]:
     """Return what remains of a round, how many reports the ledger refuses, and what looks odd.
 
     Admission refuses them, too, when they arrive; this is the second check.
@@ -311,7 +311,7 @@ def _look_for_poison(
     manifest: Manifest,
     row: RoundRow,
     state: CampaignState,
-) -> Findings:
+) -> RoundInspection:
     """Inspect the reports on each question, with the evidence of the rounds before.
 
     All inspections of a gap share one probability of a false alarm.
@@ -334,4 +334,4 @@ def _look_for_poison(
         alarms += [f"{question.about}/{alarm.test}" for alarm in inspection.alarms]
         not_tested += [f"{question.about}/{line}" for line in inspection.not_tested]
         evidence[code, row.epsilon] = inspection.evidence
-    return Findings(alarms=tuple(alarms), not_tested=tuple(not_tested), evidence=evidence)
+    return RoundInspection(alarms=tuple(alarms), not_tested=tuple(not_tested), evidence=evidence)
