@@ -9,7 +9,8 @@ BIN    := $(VENV)/bin
 RUNS   := $(VENV)/.runs
 READY  := $(VENV)/.ready
 # Every version is pinned, every file has its hash; the package itself is not copied but linked.
-INSTALL := $(BIN)/python -m pip install --quiet
+# What is imported is compiled then: most of what is installed never is.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 PINNED  := $(INSTALL) --require-hashes --requirement requirements/build.txt
 NODE    = $$([ -z "$$($(PYTHON) viewer/making.py requires)" ] || echo --requirement requirements/node.txt)
 LINK    := $(INSTALL) --no-deps --no-build-isolation --editable .
