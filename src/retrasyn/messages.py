@@ -85,6 +85,7 @@ class Ask:
     of: Literal["remaining", "whole", "everybody"] = "remaining"
     lane: str = "publish"
     question: Question = TRANSITION
+    adds_up: bool = False  # the mechanism adds answers up over all timestamps, so few are welcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

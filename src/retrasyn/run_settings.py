@@ -63,6 +63,7 @@ class RunOptions(TypedDict, total=False):
     settings: Mapping[str, str] | None
     oracle: OracleWish
     door: Door
+    fewest: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +102,8 @@ class RunSettings:
     """An oracle, or how to choose one."""
     door: Door = "counts"
     """How simulated reports are drawn."""
+    fewest: int = 1
+    """Reports that an estimate is made of at least; fewer wait for the next ones."""
     outside: Outside = "refuse"
     """What to do with points outside the box."""
     faithful: bool = False
@@ -126,6 +129,7 @@ class RunSettings:
         settings: Mapping[str, str] | None = None,
         oracle: OracleWish = "oue",
         door: Door = "counts",
+        fewest: int = 1,
     ) -> RunSettings:
         """Combine a method's row with what was asked for.
 
@@ -147,6 +151,7 @@ class RunSettings:
                 "small" for the smallest report.
             door: Draw the sum of all simulated reports at once ("counts"), or every report bit by
                 bit ("reports").
+            fewest: Reports that an estimate is made of at least; fewer wait for the next ones.
         """
         if method is None:
             method = PAPER_METHOD if faithful else DEFAULT_METHOD
@@ -171,6 +176,7 @@ class RunSettings:
             seed_is_secret=seed == "random",
             oracle=oracle,
             door=door,
+            fewest=fewest,
             outside=outside,
             faithful=faithful,
             settings=dict(settings or {}),
@@ -199,6 +205,8 @@ class RunSettings:
                 f"window={self.window} must be at least 1 timestamp and at most {MAX_WINDOW:,}; "
                 "1 protects single events, 20 is usual"
             )
+        if self.fewest < 1:
+            raise SettingError(f"fewest={self.fewest} must be at least 1 report; 50 is usual")
         _ = self.chosen_oracle  # refuses unknown names
 
     @property
@@ -283,7 +291,10 @@ class RunSettings:
             raise SettingError(f"these are no settings of a run ({error})") from None
 
 
-_PLAIN = ("box_inferred", "epsilon", "window", "oracle", "door", "outside", "faithful", "settings")
+_PLAIN = (
+    *("box_inferred", "epsilon", "window", "oracle", "door", "fewest", "outside", "faithful"),
+    "settings",
+)
 """Fields that `to_dict` writes unchanged."""
 
 

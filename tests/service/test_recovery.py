@@ -44,7 +44,7 @@ def unbroken(request, tmp_path_factory):
     """Run a campaign without a break; keep its beginning and all that was sent."""
     whole = tmp_path_factory.mktemp("whole") / "service"
     begun = whole.with_name("begun")
-    changes = {"method": request.param}
+    changes = {"method": request.param, "fewest": 30}  # so that sums wait in most rounds
 
     async def run():
         service = await start(whole, **changes)

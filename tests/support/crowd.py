@@ -42,6 +42,7 @@ def settings_in(folder, **changes) -> Settings:
         "window": "3",
         "grid": "3",
         "seed": "7",
+        "fewest": "1",
         "snapshot_every": "4",
         "lifetime_cap": "1000",  # these devices share for longer than the default allows
     }

@@ -33,6 +33,7 @@ def run_settings_of(settings: CampaignSettings) -> RunSettings:
         unit=settings.unit,
         settings={name: setting_text(value) for name, value in settings.settings.items()},
         oracle=settings.oracle,
+        fewest=settings.fewest,
     )
     method = run.method
     if not method.division.private:

@@ -144,6 +144,13 @@ class CampaignSettings(SettingsTable):
     oracle: Annotated[OracleWish, PlainValidator(_check_oracle)] = Field(
         default=PAPER_ORACLE, description="How devices hide their state."
     )
+    fewest: int = Field(
+        default=50,
+        description="Reports on a question that are estimated at least; fewer wait and are added "
+        "to the next round's.",
+        ge=1,
+        le=1 << 20,
+    )
     period: int = Field(default=60, description="Seconds from one round to the next.", ge=1, le=DAY)
     close_after: int | None = Field(
         default=None,

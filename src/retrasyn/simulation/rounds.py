@@ -67,7 +67,7 @@ class Recorded:
         self.declared, self.personal = replays_of(self.curator)
 
     def step(self, folded: Folded) -> Release:
-        """Run one timestamp; a round without reports leaves the model unchanged."""
+        """Run one timestamp; without reports, or with too few, the model stays as it is."""
         curator, granted = self.curator, list[Grant]()
         unheard = {TRANSITION: NO_ANSWERS} | dict(folded.answers)
 
@@ -77,7 +77,7 @@ class Recorded:
             if found.keys.size == 0:
                 return None
             granted.append(grant)
-            return curator.estimate(grant, found.aggregate)
+            return curator.estimate(ask, grant, found.aggregate)
 
         dialogue = curator.begin(
             folded.t, size=folded.size, n_enrolled=folded.n_enrolled, flags=folded.flags

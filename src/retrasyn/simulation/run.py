@@ -218,7 +218,7 @@ def synthesize(
         parts: A folder into which every shard writes its points. The trajectories that are
             returned then have none; read the folder.
         **options: What else `RunSettings.of` takes: epsilon, window, seed, unit, ledger, jump,
-            length_scale, outside, faithful, settings, oracle and door.
+            length_scale, outside, faithful, settings, oracle, door and fewest.
 
     Returns:
         The synthetic trajectories and the receipt.

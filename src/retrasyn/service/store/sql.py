@@ -9,7 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from retrasyn.errors import StoreError, UnknownToken
-from retrasyn.service.store.base import Connection, DeviceRow, FoldedRow, RoundRow, Row
+from retrasyn.service.store.base import (
+    Connection,
+    DeviceRow,
+    EvidenceRow,
+    FoldedRow,
+    RoundRow,
+    Row,
+)
 
 STEPS: tuple[str, ...] = (
     """
@@ -30,6 +37,11 @@ STEPS: tuple[str, ...] = (
         campaign BIGINT NOT NULL, t BIGINT NOT NULL, body BYTES NOT NULL, digest BYTES NOT NULL,
         PRIMARY KEY (campaign, t));
     CREATE TABLE marks (
+        campaign BIGINT NOT NULL, t BIGINT NOT NULL, body BYTES NOT NULL,
+        PRIMARY KEY (campaign, t));
+    """,
+    """
+    CREATE TABLE evidence (
         campaign BIGINT NOT NULL, t BIGINT NOT NULL, body BYTES NOT NULL,
         PRIMARY KEY (campaign, t));
     """,
@@ -277,7 +289,14 @@ class SQLStore(Enrolments):
         )
         return [int(t) for (t,) in rows]
 
-    def fold(self, row: FoldedRow, *, marks: bytes, forget_before: int) -> None:
+    def fold(
+        self,
+        row: FoldedRow,
+        *,
+        marks: bytes,
+        forget_before: int,
+        evidence: EvidenceRow | None = None,
+    ) -> None:
         """Keep the folded round, delete its frames."""
         place = (self._entered(), row.t)
         with self.writing():
@@ -298,7 +317,19 @@ class SQLStore(Enrolments):
             self.engine.execute(
                 "DELETE FROM marks WHERE campaign = ? AND t < ?", (self._campaign, forget_before)
             )
+            if evidence is not None:
+                self._replace_evidence(evidence)
         self.tidy("frames")
+
+    def _replace_evidence(self, row: EvidenceRow) -> None:
+        self.engine.execute(
+            "INSERT INTO evidence (campaign, t, body) VALUES (?, ?, ?) "
+            "ON CONFLICT (campaign, t) DO UPDATE SET body = excluded.body",
+            (self._campaign, row.t, row.body),
+        )
+        self.engine.execute(
+            "DELETE FROM evidence WHERE campaign <> ? OR t < ?", (self._campaign, row.oldest)
+        )
 
     def folded(self, first: int = 0) -> Iterator[FoldedRow]:
         """Return the folded rounds from a timestamp on."""
@@ -308,6 +339,11 @@ class SQLStore(Enrolments):
     def marks(self, first: int = 0) -> Iterator[tuple[int, bytes]]:
         """Return the marks of folded rounds from a timestamp on."""
         for t, body in self._by_timestamp("body", "marks", first):
+            yield t, bytes(body)
+
+    def evidence(self) -> Iterator[tuple[int, bytes]]:
+        """Return all evidence."""
+        for t, body in self._by_timestamp("body", "evidence", 0):
             yield t, bytes(body)
 
     def _entered(self) -> int:

@@ -137,6 +137,13 @@ class OperatorStatus(CampaignStatus):
     n_ever_enrolled: int = Field(description="Devices that ever enrolled.")
     n_waiting_rounds: int = Field(description="Rounds that are open or not folded yet.")
     n_waiting_frames: int = Field(description="Frames taken in and not answered yet.")
+    n_waiting_reports: int = Field(description="Reports that are too few to be estimated yet.")
+    alarms: dict[str, list[str]] = Field(
+        description="Tests on reports that were alarmed in the last gap, by timestamp."
+    )
+    not_tested: list[str] = Field(
+        description="What the tests on the last round could not be made for, or would rather miss."
+    )
     troubles: dict[str, str] = Field(description="What does not work now, and why.")
     counters: dict[str, float] = Field(description="Counted since the process started.")
 
