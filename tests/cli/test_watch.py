@@ -51,7 +51,9 @@ def showing(*arguments, before=()):
         env=environment(),
     )
     try:
-        found = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())
+        found = re.search(
+            r"http://127\.0\.0\.1:\d+/[-\w]+(?=/$)", process.stdout.readline().strip()
+        )
         assert found, process.stderr.read()
         ended = Ended(process, found[0])
         yield ended

@@ -11,6 +11,8 @@ from retrasyn.service.web.app import ViewerApp
 from retrasyn.service.web.server import WebServer
 from support.living import Threaded
 
+TOKEN = "the-token-of-a-showing"  # noqa: S105 - nothing is behind it
+
 
 def status_of(source):
     """Return what a recording has to say of itself."""
@@ -47,9 +49,10 @@ class Shown(Threaded):
     web: ViewerApp = field(init=False)
 
     async def start(self):
-        self.web = ViewerApp(self.content, self.settings)
-        self.server = WebServer(
-            ServerSettings(port=0), header_seconds=LimitSettings().header_seconds
+        self.server = WebServer(ServerSettings(port=0), LimitSettings())
+        self.prefix = f"/{TOKEN}"
+        self.web = ViewerApp(
+            self.content, self.server.hosts, token=TOKEN, map_settings=self.settings
         )
         await self.server.start(self.web)
 

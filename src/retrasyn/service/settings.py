@@ -222,6 +222,12 @@ class ServerSettings(SettingsTable):
         default=None,
         description="Address that devices use, if it is not host and port (a proxy, say).",
     )
+    allowed_hosts: tuple[str, ...] = Field(
+        default=(),
+        description="Other names under which the service is asked for, such as "
+        "curator.example.org:8443; besides these it answers to `host`, `public_url` and, where it "
+        "listens on loopback or everywhere, to this machine's own.",
+    )
     engine: Literal["local", "ray"] = Field(
         default="local", description="Where synthetic streams live: in this process, or on Ray."
     )
@@ -252,6 +258,15 @@ class LimitSettings(SettingsTable):
         default=20, description="Rounds from one snapshot to the next.", ge=1
     )
     feed_clients: int = Field(default=100, description="Readers of the live feed at once.", ge=0)
+    readers: int = Field(
+        default=256, description="Readers of long answers at once, the feed's included.", ge=1
+    )
+    reader_seconds: float = Field(
+        default=60.0, description="Seconds after which a reader that takes nothing is cut.", gt=0
+    )
+    max_points: int = Field(
+        default=10_000_000, description="Points of one answer; a range with more is refused.", ge=1
+    )
 
 
 class Settings(SettingsTable):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -51,13 +52,13 @@ def run(settings: Settings, *, announce: Callable[[Running], None], link: bool =
 
 async def _run(settings: Settings, announce: Callable[[Running], None], *, link: bool) -> int:
     base_map = BaseMap.open(settings.map, Box(*settings.campaign.box))
-    server = WebServer(settings.server, header_seconds=settings.limits.header_seconds)
+    server = WebServer(settings.server, settings.limits)
     service, app = Service(settings), None
     stopped = on_signals()
     try:
         await service.start()
         runtime, token = service.runtime, service.operator_token
-        app = CampaignApp(runtime, operator_token=token, base_map=base_map)
+        app = CampaignApp(runtime, server.hosts, operator_token=token, base_map=base_map)
         await server.start(app)
         url = reachable(server.url)
         write_durably(settings.server.folder / ADDRESS, url.encode() + b"\n")
@@ -90,11 +91,14 @@ async def _describe(runtime: CampaignRuntime, url: str, *, link: bool) -> Runnin
 
 
 class ViewerServer:
-    """Listens from construction on: a port in use is noticed before any data is read."""
+    """Listens from construction on: a port in use is noticed before any data is read.
+
+    Each has a token of its own, without which it answers nothing.
+    """
 
     def __init__(self, *, host: str, port: int) -> None:
-        settings = ServerSettings(host=host, port=port)
-        self._server = WebServer(settings, header_seconds=LimitSettings().header_seconds)
+        self._server = WebServer(ServerSettings(host=host, port=port), LimitSettings())
+        self._token = secrets.token_urlsafe(16)
 
     def __enter__(self) -> Self:
         return self
@@ -106,8 +110,8 @@ class ViewerServer:
 
     @property
     def url(self) -> str:
-        """The URL of the page on this machine."""
-        return reachable(self._server.url)
+        """The URL of the page on this machine, with its token."""
+        return f"{reachable(self._server.url)}/{self._token}/"
 
     def show(
         self,
@@ -127,7 +131,9 @@ class ViewerServer:
         announce: Callable[[str], None],
         meanwhile: Work | None,
     ) -> int:
-        app, stopped = ViewerApp(content, settings), on_signals()
+        hosts, token = self._server.hosts, self._token
+        app = ViewerApp(content, hosts, token=token, map_settings=settings)
+        stopped = on_signals()
         work: asyncio.Future[None] | None = None
         try:
             await self._server.start(app)
