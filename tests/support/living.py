@@ -152,7 +152,7 @@ class Living(Threaded):
         await self.server.start(self.web)
 
     async def stop(self) -> None:
-        self.web.stopping.set()
+        await self.web.stop()
         await self.server.stop()
         await self.service.stop()
 

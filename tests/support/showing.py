@@ -46,24 +46,33 @@ class Shown(Threaded):
 
     content: ViewerContent
     settings: MapSettings
+    limits: LimitSettings = field(default_factory=LimitSettings)
     web: ViewerApp = field(init=False)
 
     async def start(self):
-        self.server = WebServer(ServerSettings(port=0), LimitSettings())
+        self.server = WebServer(ServerSettings(port=0), self.limits)
         self.prefix = f"/{TOKEN}"
-        self.web = ViewerApp(
-            self.content, self.server.hosts, token=TOKEN, map_settings=self.settings
-        )
+        try:
+            self.web = ViewerApp(
+                self.content,
+                self.server.hosts,
+                token=TOKEN,
+                map_settings=self.settings,
+                limits=self.limits,
+            )
+        except BaseException:
+            self.server.close()
+            raise
         await self.server.start(self.web)
 
     async def stop(self):
-        self.web.stopping.set()
+        await self.web.stop()
         self.content.feed.close()
         await self.server.stop()
 
 
 @contextmanager
-def shown(source, real=None, **settings):
+def shown(source, real=None, limits=None, **settings):
     """Serve a recording until the block ends."""
     content = ViewerContent(
         source=source,
@@ -71,5 +80,6 @@ def shown(source, real=None, **settings):
         feed=Feed(source.after, newest=source.newest),
         real=real,
     )
-    with Shown(content, MapSettings(**settings)).serving() as one:
+    asked = Shown(content, MapSettings(**settings), LimitSettings(**(limits or {})))
+    with asked.serving() as one:
         yield one

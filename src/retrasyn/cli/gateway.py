@@ -26,7 +26,7 @@ def gateway(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Its port; 0 takes any.")] = 8710,
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Another host name that phones post to, as of a proxy."),
+        typer.Option(metavar="NAME", help="Another host name to answer to."),
     ] = None,
     mqtt: Annotated[
         str | None, typer.Option(metavar="URL", help="Also listen to this broker.")

@@ -106,8 +106,7 @@ def watch(
 ) -> None:
     """Look at synthetic data on the live map, beside the real data where it is given.
 
-    Everything stays on this machine. Whoever knows the address, which has a secret in it, sees the
-    real positions.
+    Everything stays on this machine. Whoever knows the address sees the real positions.
 
     Example: retrasyn watch trips.parquet synthetic.parquet
     """

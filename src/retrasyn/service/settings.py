@@ -224,9 +224,7 @@ class ServerSettings(SettingsTable):
     )
     allowed_hosts: tuple[str, ...] = Field(
         default=(),
-        description="Other names under which the service is asked for, such as "
-        "curator.example.org:8443; besides these it answers to `host`, `public_url` and, where it "
-        "listens on loopback or everywhere, to this machine's own.",
+        description="Other host names it answers to, such as curator.example.org:8443.",
     )
     engine: Literal["local", "ray"] = Field(
         default="local", description="Where synthetic streams live: in this process, or on Ray."
@@ -259,14 +257,12 @@ class LimitSettings(SettingsTable):
     )
     feed_clients: int = Field(default=100, description="Readers of the live feed at once.", ge=0)
     readers: int = Field(
-        default=256, description="Readers of long answers at once, the feed's included.", ge=1
+        default=256, description="Readers of long answers at once, feeds included.", ge=1
     )
     reader_seconds: float = Field(
-        default=60.0, description="Seconds after which a reader that takes nothing is cut.", gt=0
+        default=60.0, description="Seconds until a reader that takes nothing is cut.", gt=0
     )
-    max_points: int = Field(
-        default=10_000_000, description="Points of one answer; a range with more is refused.", ge=1
-    )
+    max_points: int = Field(default=10_000_000, description="Points of one answer.", ge=1)
 
 
 class Settings(SettingsTable):

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from retrasyn.receipts.files import receipt_place
+from retrasyn.service.web import release_routes
 from support.living import living
 
 N_ROUNDS = 4
@@ -165,7 +166,8 @@ def test_the_feed_goes_on_after_what_was_seen_last(released):
     assert np.sum(summary["cells"]) == 30
 
 
-def test_the_feed_has_room_for_so_many_and_room_again_when_they_leave(released):
+def test_the_feed_has_room_for_so_many_and_room_again_when_they_leave(released, monkeypatch):
+    monkeypatch.setattr(release_routes, "PAUSE", 0.1)  # after which a silent reader is looked for
     with feed(released, after=2), feed(released, after=2):
         released.wait(lambda: released.web.feeds.n == 2)
         refused = released.ask("GET", "/v1/feed")

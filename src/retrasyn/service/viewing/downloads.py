@@ -3,53 +3,57 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from retrasyn.data.metadata import Metadata
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.data.writing_files import block_writer
 from retrasyn.service.viewing.source import TimestampPoints
 from retrasyn.service.viewing.view import CachedSource
 
 FileFormat = Literal["parquet", "geojson", "csv"]
-_ROWS: dict[FileFormat, int] = {"parquet": 1 << 14, "geojson": 1 << 11, "csv": 1 << 12}
-"""Points of a piece, which is a quarter to half a MiB then; in Parquet it is a row group."""
+_ROWS: dict[FileFormat, int] = {"parquet": 1 << 13, "geojson": 1 << 11, "csv": 1 << 12}
+"""Points of a piece, which has some 200 KiB then; in Parquet it is a row group."""
+Part = tuple[int, TimestampPoints]
 
 
 def point_pieces(
     view: CachedSource, timestamps: Iterable[int], kind: FileFormat
 ) -> Iterator[bytes]:
     """Yield the bytes of a file with the points of these timestamps, by (t, traj_id)."""
-    sink, known = _Sink(), view.source.metadata()
-    nobody: npt.NDArray[np.int64] = np.empty(0, np.int64)
-    empty = _block([(0, TimestampPoints(nobody, np.empty(0), np.empty(0)))], known)
-    with block_writer(empty, f"points.{kind}", sink) as write_block:
-        for parts in _filled(view, timestamps, _ROWS[kind]):
-            write_block(_block(parts, known))
+    sink, reader, known = _Sink(), _Reader(view, timestamps), view.source.metadata()
+    with block_writer(_block([], known), f"points.{kind}", sink) as write_block:
+        # Nothing but the bytes has a name here: whatever has one is kept while the reader reads.
+        while reader.give(_ROWS[kind], lambda parts: write_block(_block(parts, known))):
             yield sink.taken()
     yield sink.taken()
 
 
-def _filled(
-    view: CachedSource, timestamps: Iterable[int], n_rows: int
-) -> Iterator[list[tuple[int, TimestampPoints]]]:
-    """Yield points of one timestamp after the other, n_rows together."""
-    parts: list[tuple[int, TimestampPoints]] = []
-    room = n_rows
-    for t in timestamps:
-        place = 0
-        while (part := _rows(view, t, place, room)).ids.size:
-            parts.append((t, part))
-            place += part.ids.size
-            room -= part.ids.size
-            if not room:
-                yield parts
-                parts, room = [], n_rows
-    if parts:
-        yield parts
+class _Reader:
+    """Gives the points of one timestamp after the other, so many at a time."""
+
+    def __init__(self, view: CachedSource, timestamps: Iterable[int]) -> None:
+        self._view, self._timestamps = view, iter(timestamps)
+        self._t = next(self._timestamps, None)
+        self._place = 0
+
+    def give(self, n_rows: int, take: Callable[[list[Part]], None]) -> bool:
+        """Hand over the next points, fewer at the end; False if there are none."""
+        parts: list[Part] = []
+        while n_rows and self._t is not None:
+            part = _rows(self._view, self._t, self._place, n_rows)
+            if part.ids.size:
+                parts.append((self._t, part))
+                self._place += part.ids.size
+                n_rows -= part.ids.size
+            else:
+                self._t, self._place = next(self._timestamps, None), 0
+        if parts:
+            take(parts)
+        return bool(parts)
 
 
 def _rows(view: CachedSource, t: int, place: int, n: int) -> TimestampPoints:
@@ -61,15 +65,16 @@ def _rows(view: CachedSource, t: int, place: int, n: int) -> TimestampPoints:
     return TimestampPoints(points.ids[rows].copy(), points.x[rows].copy(), points.y[rows].copy())
 
 
-def _block(parts: list[tuple[int, TimestampPoints]], known: Any) -> Trajectories:
+def _block(parts: list[Part], known: Metadata) -> Trajectories:
     """Return points as streams of one point each."""
     sizes = [part.ids.size for _, part in parts]
+    nowhere = np.empty(0)
     return Trajectories(
-        stream_ids=np.concatenate([part.ids for _, part in parts]),
+        stream_ids=np.concatenate([np.empty(0, np.int64), *(part.ids for _, part in parts)]),
         begins=np.repeat(np.array([t for t, _ in parts], np.int64), sizes),
         starts=np.arange(sum(sizes) + 1),
-        x=np.concatenate([part.x for _, part in parts]),
-        y=np.concatenate([part.y for _, part in parts]),
+        x=np.concatenate([nowhere, *(part.x for _, part in parts)]),
+        y=np.concatenate([nowhere, *(part.y for _, part in parts)]),
         clock=known.clock,
         crs=known.crs,
     )

@@ -29,6 +29,7 @@ INLINE = 1 << 16
 """Bytes up to which an answer is handed over whole."""
 _SLICE = 1 << 16  # bytes that are written at once
 _LOOK = 0.002  # seconds from one look at whether the pipe was opened to the next
+_OPENED_WITHIN = 5.0  # seconds; granian takes a few milliseconds
 _AGAIN = 10  # seconds after which to ask again for a place
 Message = MutableMapping[str, Any]
 
@@ -99,7 +100,6 @@ class Bridge:
         self._given = False
         self._start: Message = {}
         self._pipe: _Pipe | None = None
-        self._gone: asyncio.Future[None] | None = None
         self._held = contextlib.ExitStack()
         self.status = 0
 
@@ -109,8 +109,6 @@ class Bridge:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        if self._gone is not None:
-            self._gone.cancel()
         if self._pipe is not None and self._pipe.is_read:
             hang_up(self._client)
         self._held.close()
@@ -118,7 +116,7 @@ class Bridge:
     async def receive(self) -> Message:
         """Return the body, and after that wait until the client disconnects."""
         if self._given:
-            await asyncio.wait({self._hang_up})
+            await self._protocol.client_disconnect()  # that of a long answer is not told
             return {"type": "http.disconnect"}
         self._given = True
         return {"type": "http.request", "body": self._body, "more_body": False}
@@ -138,13 +136,6 @@ class Bridge:
         if self._pipe is not None and not more:
             self._pipe.close()
 
-    @property
-    def _hang_up(self) -> asyncio.Future[None]:
-        """The client's hang-up: one for all who wait, since granian tells it once."""
-        if self._gone is None:
-            self._gone = asyncio.ensure_future(self._protocol.client_disconnect())
-        return self._gone
-
     def _open(self) -> _Pipe:
         """Begin a long answer, if one more may be read."""
         if not self._held.enter_context(self._readers.take()):
@@ -152,7 +143,7 @@ class Bridge:
             self.status = refusal.status
             refusal.reply().send(self._protocol)
             raise OSError("there is no place for another reader")
-        pipe = _Pipe(self._hang_up, self._patience)
+        pipe = _Pipe(self._patience)
         self._held.callback(pipe.close)
         self._protocol.response_file(self.status, self._headers(), str(pipe.path))
         return pipe
@@ -167,8 +158,8 @@ class Bridge:
 class _Pipe:
     """A named pipe that granian reads; its name is gone as soon as granian has opened it."""
 
-    def __init__(self, gone: asyncio.Future[None], patience: float) -> None:
-        self._gone, self._patience = gone, patience
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
         with contextlib.ExitStack() as named:
             folder = named.enter_context(tempfile.TemporaryDirectory(prefix="retrasyn-"))
             self.path = Path(folder) / "answer"
@@ -183,7 +174,7 @@ class _Pipe:
     @property
     def is_read(self) -> bool:
         """Whether there may be a reader who still waits for the end."""
-        return not (self._closed or self._lost or self._gone.done())
+        return not (self._closed or self._lost)
 
     async def write(self, body: bytes) -> None:
         """Write all of it as the reader makes room; an OSError says that the reader is gone."""
@@ -211,10 +202,10 @@ class _Pipe:
     async def _opening(self, written: int) -> None:
         """Wait until granian takes what was written first: it has opened the pipe then."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + self._patience
+        until = loop.time() + _OPENED_WITHIN
         while _waiting_bytes(self._reading) == written:
-            await asyncio.wait({self._gone}, timeout=_LOOK)
-            if self._gone.done() or loop.time() > until:
+            await asyncio.sleep(_LOOK)
+            if loop.time() > until:
                 raise OSError("the reader hung up")
         self._opened = True
         self._named.close()
@@ -225,13 +216,12 @@ class _Pipe:
         free = loop.create_future()
         loop.add_writer(self._writing, _wake, free)
         try:
-            await asyncio.wait(
-                {free, self._gone}, timeout=self._patience, return_when="FIRST_COMPLETED"
-            )
+            async with asyncio.timeout(self._patience):
+                await free
+        except TimeoutError:
+            raise OSError("the reader takes nothing") from None
         finally:
             loop.remove_writer(self._writing)
-        if not free.done():
-            raise OSError("the reader hung up, or takes nothing")
 
 
 def _wake(free: asyncio.Future[None]) -> None:

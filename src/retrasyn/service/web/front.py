@@ -30,6 +30,9 @@ MAX_ADDRESSES = 65_536
 """Addresses whose rate is remembered."""
 STORE_PAUSE = 5
 """Seconds after which to try again while the store does not work."""
+PATIENCE = 3.0
+"""Seconds for which long answers may go on when the server stops."""
+_LOOK = 0.01  # seconds from one look at whether they have ended to the next
 SWEEP = 0.25
 """Seconds from one check of the deadlines to the next."""
 _IPV6_HOST_BITS = 64
@@ -56,10 +59,24 @@ class Front:
         self._rates = Rates(limits.rate_per_second, limits.burst)
         self._routes = FastAPI()
         self._said_not_ours = False
+        self._answering: set[asyncio.Task[Any]] = set()
 
     def mount(self, routers: Sequence[APIRouter], direct: Paths | None = None) -> None:
         """Add routes; `direct` describes those that are answered without the framework."""
         self._routes = _framework(routers, direct or {}, self._token.decode())
+
+    async def stop(self) -> None:
+        """End the feeds, let other long answers end for a moment, then cut them.
+
+        granian waits for its pipes when it stops and lets no Python run: none may be open then.
+        """
+        self.stopping.set()
+        self.readers.most = 0
+        until = monotonic() + PATIENCE
+        while self.readers.n:
+            for task in self._answering if monotonic() > until else ():
+                task.cancel()
+            await asyncio.sleep(_LOOK)
 
     async def __rsgi__(self, scope: Scope, protocol: Protocol) -> None:
         """Answer one request."""
@@ -112,7 +129,10 @@ class Front:
         """Read the whole body, then let the framework answer."""
         limits, asgi = self.limits, scope_of(scope, path)
         body = await read_body(scope, protocol, limit=limits.max_body, deadline=self.deadline)
-        patience = limits.reader_seconds
+        patience, task = limits.reader_seconds, asyncio.current_task()
+        if task is None:  # pragma: no cover - only tasks take requests
+            raise RuntimeError("a request needs a task")
+        self._answering.add(task)
         with Bridge(scope, protocol, body, readers=self.readers, patience=patience) as bridge:
             try:
                 await self._routes(asgi, bridge.receive, bridge.send)
@@ -121,6 +141,7 @@ class Front:
             except Exception as error:  # noqa: BLE001 - it was answered already, by `_failed`
                 _log_fault(error)
             finally:
+                self._answering.discard(task)
                 route = getattr(asgi.get("route"), "path", "other")
                 self.counts.requests[route, bridge.status] += 1
 

@@ -47,7 +47,7 @@ HOLDING = {
     "newest_release": "Latest timestamp released; -1: none.",
     "fold_seconds": "Seconds the last fold took, release included.",
     "feed_clients": "Readers of the live feed.",
-    "readers": "Readers of long answers, the feed's included.",
+    "readers": "Readers of long answers, feeds included.",
 }
 """Values at the moment, by name."""
 _METRICS: dict[str, Any] = {

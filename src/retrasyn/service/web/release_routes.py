@@ -48,7 +48,8 @@ _POINTS: dict[str, Any] = {
         "text/csv": {"schema": {"type": "string"}},
     },
 }
-PAUSE = 15.0  # seconds after which a silent feed says that it lives
+PAUSE = 5.0  # seconds after which a silent feed says that it lives
+_BETWEEN = 0.05  # seconds between the two parts of it
 _FEED: dict[str, Any] = {
     "description": "Events named release: id is the timestamp, data a summary in JSON.",
     "content": {"text/event-stream": {"schema": {"type": "string"}}},
@@ -241,7 +242,10 @@ async def _events(news: Feed, after: int | None, stopping: asyncio.Event) -> Asy
             waiting = waiting or asyncio.ensure_future(anext(subscription))
             await asyncio.wait({waiting, stop}, timeout=PAUSE, return_when="FIRST_COMPLETED")
             if not waiting.done():
-                yield b": still here\n\n"
+                # In two parts: the first reaches a reader that is gone, the second finds it out.
+                yield b": still"
+                await asyncio.sleep(_BETWEEN)
+                yield b" here\n\n"
                 continue
             try:
                 t, summary = waiting.result()

@@ -68,7 +68,7 @@ async def _run(settings: Settings, announce: Callable[[Running], None], *, link:
         _log.info("stopping signal=%s", signal.Signals(number).name)
     finally:
         if app is not None:
-            app.stopping.set()
+            await app.stop()
         await server.stop()
         await service.stop()
     _log.info("stopped")
@@ -149,7 +149,7 @@ class ViewerServer:
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
             if work is not None:
                 work.cancel()
-            app.stopping.set()
+            await app.stop()
             content.feed.close()
             await self._server.stop()
         return 130 if number == signal.SIGINT else 0
