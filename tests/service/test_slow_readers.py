@@ -71,7 +71,9 @@ def read_slowly(live, form, n):
         yield connection
 
 
-def test_two_hundred_slow_readers_cost_no_gigabyte_and_no_round(tmp_path, record_testsuite_property):
+def test_two_hundred_slow_readers_cost_no_gigabyte_and_no_round(
+    tmp_path, record_testsuite_property
+):
     folder, now = tmp_path / "service", int(time.time())
     settings = {"period": 1, "window": 2, "epoch": now - 2 * N_TIMES, "seed": 5}
     with service(folder, **settings) as live:

@@ -113,6 +113,11 @@ class Bridge:
             hang_up(self._client)
         self._held.close()
 
+    @property
+    def is_long(self) -> bool:
+        """Whether a long answer has begun."""
+        return self._pipe is not None
+
     async def receive(self) -> Message:
         """Return the body, and after that wait until the client disconnects."""
         if self._given:
@@ -143,7 +148,10 @@ class Bridge:
             self.status = refusal.status
             refusal.reply().send(self._protocol)
             raise OSError("there is no place for another reader")
-        pipe = _Pipe(self._patience)
+        try:
+            pipe = _Pipe(self._patience)
+        except OSError as error:  # no reader's fault: to be logged
+            raise RuntimeError("there is no pipe to be had") from error
         self._held.callback(pipe.close)
         self._protocol.response_file(self.status, self._headers(), str(pipe.path))
         return pipe

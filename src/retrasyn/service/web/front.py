@@ -59,7 +59,7 @@ class Front:
         self._rates = Rates(limits.rate_per_second, limits.burst)
         self._routes = FastAPI()
         self._said_not_ours = False
-        self._answering: set[asyncio.Task[Any]] = set()
+        self._answering: dict[asyncio.Task[Any], Bridge] = {}
 
     def mount(self, routers: Sequence[APIRouter], direct: Paths | None = None) -> None:
         """Add routes; `direct` describes those that are answered without the framework."""
@@ -74,8 +74,9 @@ class Front:
         self.readers.most = 0
         until = monotonic() + PATIENCE
         while self.readers.n:
-            for task in self._answering if monotonic() > until else ():
-                task.cancel()
+            for task, bridge in self._answering.items():
+                if bridge.is_long and monotonic() > until:
+                    task.cancel()
             await asyncio.sleep(_LOOK)
 
     async def __rsgi__(self, scope: Scope, protocol: Protocol) -> None:
@@ -132,16 +133,19 @@ class Front:
         patience, task = limits.reader_seconds, asyncio.current_task()
         if task is None:  # pragma: no cover - only tasks take requests
             raise RuntimeError("a request needs a task")
-        self._answering.add(task)
         with Bridge(scope, protocol, body, readers=self.readers, patience=patience) as bridge:
+            self._answering[task] = bridge
             try:
                 await self._routes(asgi, bridge.receive, bridge.send)
             except OSError:
                 _log.debug("reader hung up")
+            except asyncio.CancelledError:
+                if not self.stopping.is_set():
+                    raise
             except Exception as error:  # noqa: BLE001 - it was answered already, by `_failed`
                 _log_fault(error)
             finally:
-                self._answering.discard(task)
+                del self._answering[task]
                 route = getattr(asgi.get("route"), "path", "other")
                 self.counts.requests[route, bridge.status] += 1
 
