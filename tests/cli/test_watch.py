@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from retrasyn import read, synthesize, write
-from retrasyn.cli import watch
+from retrasyn.cli.watch import announcing
 from retrasyn.data.moving_objects.network import write_roads
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.metrics.density import density_errors
@@ -178,7 +178,7 @@ def test_a_page_is_opened_without_its_secret_in_the_list_of_processes(monkeypatc
     opened = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
     monkeypatch.setattr(atexit, "register", lambda *_, **__: None)
-    watch.announcing("it is at", opens=True)("http://127.0.0.1:8700/secret/")
+    announcing("it is at", opens=True)("http://127.0.0.1:8700/secret/")
     (url,) = opened
     path = Path(unquote(url.removeprefix("file://")))
     try:
