@@ -7,6 +7,7 @@ a name that is not ours is refused.
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
@@ -16,14 +17,18 @@ from retrasyn.errors import SettingError
 
 REFUSAL = b"Misdirected Request\n"
 """The body of every answer to a name that is not ours (421)."""
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+_PORT = re.compile(r":([1-9][0-9]{0,4})")
+_LARGEST_PORT = 65_535
 
 
 class HostNames:
     """What may stand in the header Host of a listener's requests.
 
-    >>> names = HostNames("127.0.0.1", ("127.0.0.1", 8700), more=["https://curator.example.org"])
-    >>> asked = ("localhost:8700", "LOCALHOST:8700", "curator.example.org", "evil.example:8700")
+    Any port may follow, since the listener may be reached through another: a page cannot choose the
+    name that leads here, whatever the port.
+
+    >>> names = HostNames("127.0.0.1", "127.0.0.1", more=["https://curator.example.org"])
+    >>> asked = ("localhost:8700", "LOCALHOST:9000", "curator.example.org", "evil.example:8700")
     >>> [names.allow([name]) for name in asked]
     [True, True, True, False]
     >>> names.allow([]), names.allow(["localhost:8700", "localhost:8700"])
@@ -33,61 +38,69 @@ class HostNames:
     def __init__(
         self,
         host: str,
-        bound: tuple[str, int],  # the address and the port that the socket has
+        bound: str,  # the address that the socket has
         *,
         more: Iterable[str] = (),  # names or URLs under which it is reached besides
-        scheme: str = "http",
     ) -> None:
-        address = ip_address(bound[0].partition("%")[0])
-        self._port, self._wide = bound[1], address.is_unspecified
-        names = set() if self._wide else {_bracketed(host), _bracketed(bound[0])}
+        address = ip_address(bound.partition("%")[0])
+        self._wide = address.is_unspecified
+        self._names = set() if self._wide else {_bracketed(host).lower(), _bracketed(bound)}
         if self._wide or address.is_loopback:
-            names |= {"localhost", "127.0.0.1", "[::1]"}
-        self._allowed = {f"{name}:{self._port}".lower() for name in names}
-        if self._port == _DEFAULT_PORTS[scheme]:
-            self._allowed |= {name.lower() for name in names}
-        for name in more:
-            self._allowed |= self._forms(name)
+            self._names |= {"localhost", "127.0.0.1", "[::1]"}
+        self._names |= set(map(_name_in, more))
+        self._last = ""  # allowed last: most requests ask for the same
 
     def allow(self, given: Sequence[str]) -> bool:
         """Return whether the headers Host of a request are a single name of ours."""
         if len(given) != 1:
             return False
         (host,) = given
-        return host in self._allowed or host.lower() in self._allowed or self._is_own_address(host)
+        if host != self._last:
+            name = _without_port(host.lower())
+            if name not in self._names and not self._is_own_address(name):
+                return False
+            self._last = host
+        return True
 
-    def _forms(self, name: str) -> set[str]:
-        """Return how a name, or the host of a URL, may be asked for: a proxy may drop the port."""
-        parts = urlsplit(name if "://" in name else f"//{name}")
-        try:
-            host, port = _bracketed(parts.hostname or ""), parts.port
-        except ValueError:
-            host, port = "", None
-        if not host or parts.username is not None:
-            raise SettingError(
-                f"{name!r} is no host name; write it like curator.example.org or 192.0.2.1:8700"
-            )
-        return {host, f"{host}:{self._port if port is None else port}"}
-
-    def _is_own_address(self, host: str) -> bool:
+    def _is_own_address(self, name: str) -> bool:
         """Return whether a host is an address of this machine, for who listens on all of them.
 
         No name leads there, so no stranger's page can have it.
         """
-        address, _, port = host.rpartition(":")
-        if not self._wide or port != str(self._port):
-            return False
         try:
-            found = ip_address(address.strip("[]"))
+            found = ip_address(name.strip("[]"))
         except ValueError:
             return False
-        written = f"[{found}]" if found.version == 6 else str(found)  # noqa: PLR2004 - IPv6
-        if written != address or found.is_unspecified or found.is_multicast:
+        if not self._wide or _bracketed(str(found)) != name:
             return False
-        if _can_be_bound(str(found)):
-            self._allowed.add(host)
-            return True
-        return False
+        if found.is_unspecified or found.is_multicast or not _can_be_bound(str(found)):
+            return False
+        self._names.add(name)
+        return True
+
+
+def _without_port(host: str) -> str:
+    """Return a host without its port; a port that is none stays where it is.
+
+    >>> [_without_port(host) for host in ("here:80", "[::1]:80", "[::1]", "here:0", "here:99999")]
+    ['here', '[::1]', '[::1]', 'here:0', 'here:99999']
+    """
+    name, colon, port = host.rpartition(":")
+    found = _PORT.fullmatch(colon + port)
+    return name if found and int(found[1]) <= _LARGEST_PORT else host
+
+
+def _name_in(text: str) -> str:
+    """Return the name that a setting means: a host, with a port or not, or a URL."""
+    parts = urlsplit(text if "://" in text else f"//{text}")
+    try:
+        host = _bracketed(parts.hostname or "")
+        known = bool(host) and parts.username is None and parts.port != 0
+    except ValueError:
+        known = False
+    if not known:
+        raise SettingError(f"{text!r} is no host name; write it like curator.example.org")
+    return host
 
 
 def _bracketed(host: str) -> str:

@@ -225,7 +225,7 @@ class ServerSettings(SettingsTable):
     )
     allowed_hosts: tuple[str, ...] = Field(
         default=(),
-        description="Other host names it answers to, such as curator.example.org:8443.",
+        description="Other host names it answers to, such as curator.example.org.",
     )
     engine: Literal["local", "ray"] = Field(
         default="local", description="Where synthetic streams live: in this process, or on Ray."

@@ -125,9 +125,8 @@ class Listener(ThreadingHTTPServer):
             raise SettingError(
                 f"{host}:{port} cannot be listened on ({why}); choose another --host or --port"
             ) from None
-        address, port = self.server_address[:2]
         try:
-            self.hosts = HostNames(host, (str(address), port), more=names)
+            self.hosts = HostNames(host, str(self.server_address[0]), more=names)
         except BaseException:
             self.server_close()
             raise

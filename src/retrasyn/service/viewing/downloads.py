@@ -15,8 +15,9 @@ from retrasyn.service.viewing.source import TimestampPoints
 from retrasyn.service.viewing.view import CachedSource
 
 FileFormat = Literal["parquet", "geojson", "csv"]
-_ROWS: dict[FileFormat, int] = {"parquet": 1 << 13, "geojson": 1 << 11, "csv": 1 << 12}
-"""Points of a piece, which has some 200 KiB then; in Parquet it is a row group."""
+_ROWS: dict[FileFormat, int] = {"parquet": 1 << 14, "geojson": 1 << 11, "csv": 1 << 12}
+"""Points of a piece, which has some 300 KiB then. In Parquet it is a row group, of which the writer
+remembers some 3.5 KB until the end: 2 MB for ten million points."""
 Part = tuple[int, TimestampPoints]
 
 

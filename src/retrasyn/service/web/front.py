@@ -95,8 +95,8 @@ class Front:
         await self._answer(scope, path, protocol)
 
     def _refuse(self, refusal: Reply, protocol: Protocol) -> None:
-        """Say nothing of ours; the log names the way out, once."""
-        if refusal is _NOT_OURS and not self._said_not_ours:
+        """Say nothing of ours; the log of a service names the way out, once."""
+        if not (self._token or self._said_not_ours):
             self._said_not_ours = True
             _log.warning(
                 "refused a request for another host name than ours (421); if it is ours, name it "

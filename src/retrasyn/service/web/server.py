@@ -41,11 +41,10 @@ class WebServer:
         self._settings, self._limits = settings, limits
         self._socket = listen(settings.host, settings.port)
         _bound_memory(self._socket, limits.reader_seconds)
-        bound = self._socket.getsockname()[:2]
-        self.port = int(bound[1])
+        bound, self.port = self._socket.getsockname()[:2]
         more = [*settings.allowed_hosts, *([settings.public_url] if settings.public_url else [])]
         try:
-            self.hosts = HostNames(settings.host, bound, more=more, scheme=self._scheme)
+            self.hosts = HostNames(settings.host, bound, more=more)
         except BaseException:
             self.close()
             raise
@@ -57,11 +56,7 @@ class WebServer:
         """The URL of the server, with the host it listens on."""
         host = self._settings.host
         named = f"[{host}]" if ":" in host else host
-        return f"{self._scheme}://{named}:{self.port}"
-
-    @property
-    def _scheme(self) -> str:
-        return "https" if self._settings.tls_certificate else "http"
+        return f"{'https' if self._settings.tls_certificate else 'http'}://{named}:{self.port}"
 
     async def start(self, app: Any) -> None:
         """Answer requests from now on."""
