@@ -48,7 +48,7 @@ class HostNames:
         if self._wide or address.is_loopback:
             self._names |= {"localhost", "127.0.0.1", "[::1]"}
         self._names |= set(map(_name_in, more))
-        self._last = ""  # allowed last: most requests ask for the same
+        self._last: str | None = None  # allowed last: most requests ask for the same
 
     def allow(self, given: Sequence[str]) -> bool:
         """Return whether the headers Host of a request are a single name of ours."""
