@@ -29,7 +29,8 @@ def point_pieces(
     with block_writer(_block([], known), f"points.{kind}", sink) as write_block:
         # Nothing but the bytes has a name here: whatever has one is kept while the reader reads.
         while reader.give(_ROWS[kind], lambda parts: write_block(_block(parts, known))):
-            yield sink.taken()
+            if sink.is_full:  # an empty piece would be the end
+                yield sink.taken()
     yield sink.taken()
 
 
@@ -96,6 +97,11 @@ class _Sink(io.BytesIO):
         self._parts.append(bytes(some))
         self._place += len(self._parts[-1])
         return len(self._parts[-1])
+
+    @property
+    def is_full(self) -> bool:
+        """Whether anything was written since the last time."""
+        return bool(self._parts)
 
     def taken(self) -> bytes:
         """Return what was written since the last time."""
