@@ -66,7 +66,7 @@ class Served:
 def serving(folder: Path) -> Iterator[Served]:
     """Run the service in round 0 of an hour."""
     epoch = int(time.time()) - 10
-    changes = ("--set", "period=3600", "--set", f"epoch={epoch}")
+    changes = ("--set", "period=3600", "--set", f"epoch={epoch}", "--set", "allowed_hosts=bench")
     command = (sys.executable, "-m", "retrasyn", "serve", "--quiet", "--port", "0", *changes)
     process = subprocess.Popen([*command, "--folder", str(folder)])
     try:

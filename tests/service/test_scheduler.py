@@ -50,7 +50,7 @@ def check_sound(service):
     assert released is None or released.sum() == pytest.approx(1.0)
     x0, y0, x1, y1 = service.runtime.campaign.grid.box
     for t in service.runtime.releases.timestamps:
-        points = service.runtime.releases.points(t, t)
+        points = service.runtime.releases.points_at(t)
         assert ((points.x >= x0) & (points.x <= x1)).all()
         assert ((points.y >= y0) & (points.y <= y1)).all()
         path = service.runtime.releases.path(t)
@@ -71,7 +71,7 @@ def test_nobody_at_all_does_no_harm(method, grid, tmp_path):
     service = asyncio.run(run())
     assert service.runtime.releases.timestamps == [0, 1, 2, 3, 4]
     assert all(s["n_points"] == 0 for s in service.runtime.releases.summaries(None, None, 9))
-    assert service.runtime.releases.points(None, None).n_points == 0
+    assert not any(map(service.runtime.releases.n_points, range(5)))
     check_sound(service)
 
 

@@ -72,6 +72,7 @@ class Threaded:
         default_factory=asyncio.new_event_loop, kw_only=True, repr=False
     )
     server: WebServer = field(init=False, repr=False)
+    prefix: str = field(default="", init=False)  # of every path
 
     async def start(self) -> None:
         """Begin to serve."""
@@ -105,6 +106,11 @@ class Threaded:
     def address(self) -> tuple[str, int]:
         return "127.0.0.1", self.server.port
 
+    @property
+    def host(self) -> str:
+        """What stands in the header Host of a request."""
+        return f"127.0.0.1:{self.server.port}"
+
     def connect(self) -> socket.socket:
         return socket.create_connection(self.address, timeout=PATIENCE)
 
@@ -113,7 +119,7 @@ class Threaded:
         connection = http.client.HTTPConnection(*self.address, timeout=PATIENCE)
         try:
             named = {name.replace("_", "-"): value for name, value in headers.items()}
-            connection.request(method, path, body, named)
+            connection.request(method, self.prefix + path, body, named)
             answer = connection.getresponse()
             lines = {name.lower(): value for name, value in answer.getheaders()}
             return Answer(answer.status, lines, answer.read())
@@ -138,17 +144,15 @@ class Living(Threaded):
     web: CampaignApp = field(init=False)
 
     async def start(self) -> None:
-        self.server = WebServer(
-            self.settings.server, header_seconds=self.settings.limits.header_seconds
-        )
+        self.server = WebServer(self.settings.server, self.settings.limits)
         self.service = Service(self.settings, self.clock)
         await self.service.start()
         runtime, token = self.service.runtime, self.service.operator_token
-        self.web = CampaignApp(runtime, operator_token=token)
+        self.web = CampaignApp(runtime, self.server.hosts, operator_token=token)
         await self.server.start(self.web)
 
     async def stop(self) -> None:
-        self.web.stopping.set()
+        await self.web.stop()
         await self.server.stop()
         await self.service.stop()
 

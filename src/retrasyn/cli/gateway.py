@@ -24,6 +24,10 @@ def gateway(
     ] = Path("retrasyn-gateway"),
     host: Annotated[str, typer.Option(help="Address at which phones post.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Its port; 0 takes any.")] = 8710,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Another host name to answer to."),
+    ] = None,
     mqtt: Annotated[
         str | None, typer.Option(metavar="URL", help="Also listen to this broker.")
     ] = None,
@@ -54,7 +58,7 @@ def gateway(
     phones = Phones(folder, rounds=rounds, tell=tell)
     with ExitStack() as stack:
         # A link is good for once: what may fail without it comes first.
-        listener = Listener(host, port, phones.hear)
+        listener = Listener(host, port, phones.hear, allowed_host or ())
         stack.callback(listener.server_close)
         subscriber = None if mqtt is None else Subscriber(mqtt, phones.hear)
         phones.open()

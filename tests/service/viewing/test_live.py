@@ -13,6 +13,7 @@ from retrasyn.service.web.models import CampaignStatus
 from retrasyn.simulation.city import CITY_BOX
 from retrasyn.simulation.run import SimulatedRun
 from retrasyn.space import Grid
+from support.recording import streams_of
 
 GRID = Grid(CITY_BOX, 4)
 
@@ -32,7 +33,7 @@ def test_what_unfolds_is_what_synthesize_makes_at_once(city):
 
     asyncio.run(live.run())
 
-    shown = live.source.points(None, None)
+    shown = streams_of(live.source)
     for column in ("traj_id", "t", "x", "y"):
         assert np.array_equal(getattr(shown, column), getattr(synthetic, column))
     assert live.simulated.receipt() == receipt
@@ -48,7 +49,7 @@ def test_the_receipt_of_a_timestamp_speaks_of_what_was_made_until_then(city):
         receipt = json.loads(live.source.receipt(t))
         assert receipt["last_t"] == t
         assert receipt["n_points_in"] == np.count_nonzero(city.t <= t)
-        assert receipt["n_points_out"] == live.source.points(None, t).n_points
+        assert receipt["n_points_out"] == streams_of(live.source, None, t).n_points
 
 
 def test_before_the_first_release_the_status_already_promises(city):

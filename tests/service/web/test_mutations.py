@@ -13,7 +13,7 @@ from support.stores import n_tokens
 
 pytestmark = pytest.mark.system
 
-QUICK = {"header_seconds": 0.5, "body_seconds": 0.5}
+QUICK = {"header_seconds": 0.5, "body_seconds": 0.5, "allowed_hosts": "a"}
 
 
 @pytest.fixture(scope="module")

@@ -94,7 +94,7 @@ def test_while_the_store_fails_nothing_is_acknowledged_and_then_it_goes_on(crowd
         assert answer.status == 503
         assert int(answer.headers["retry-after"]) >= 1
         assert crowded.ask("GET", "/readyz").status == 503
-        assert b"retrasyn_store_healthy 0.0" in crowded.ask("GET", "/metrics").body
+        assert b"retrasyn_store_healthy 0.0" in crowded.ask_operator("GET", "/metrics").body
     crowded.wait(lambda: crowded.ask("GET", "/readyz").status == 200)
     assert crowded.send(frame) == "accepted"
 

@@ -130,7 +130,6 @@ export const de: Words = {
   releases: "Veröffentlichungen",
   points: "Punkte",
   interface: "API",
-  metrics: "Messwerte",
 
   notThere: "Das hat der Server nicht mehr.",
   tooMany: "Der Server bittet um Geduld; gleich neuer Versuch.",

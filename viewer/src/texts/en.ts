@@ -128,7 +128,6 @@ export const en = {
   releases: "Releases",
   points: "Points",
   interface: "API",
-  metrics: "Metrics",
 
   notThere: "The server no longer has this.",
   tooMany: "The server asks for patience; trying again shortly.",

@@ -130,7 +130,6 @@ export const zh: Words = {
   releases: "发布",
   points: "点",
   interface: "API",
-  metrics: "指标",
 
   notThere: "服务器上已没有此内容。",
   tooMany: "服务器要求稍候，即将重试。",

@@ -19,7 +19,7 @@ Timestamp = Annotated[int, Path(ge=0, le=MAX_T, description="The timestamp.")]
 DEVICE = r"^[0-9a-f]{32}$"
 Device = Annotated[str, Path(pattern=DEVICE, description="A device id, 32 hexadecimal digits.")]
 _WAITS = {429, 503}
-EVERYWHERE = (400, 408, 413, 429)
+EVERYWHERE = (400, 408, 413, 429, 503)
 """Refusals that any address may give: what cannot be read, is too slow, too long or too much."""
 Responses = dict[int | str, dict[str, Any]]
 RETRY_AFTER = {

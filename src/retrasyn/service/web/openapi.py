@@ -27,13 +27,14 @@ Paths = dict[str, Any]
 """Descriptions of routes, by path."""
 
 
-def document(app: FastAPI, by_hand: Paths) -> dict[str, Any]:
+def document(app: FastAPI, by_hand: Paths, prefix: str = "") -> dict[str, Any]:
     """Return the whole document, with the routes that the framework does not know."""
     found = get_openapi(
         title="RetraSyn curator",
         version=__version__,
         description="Takes noisy reports, releases synthetic trajectories. See docs/api.md.",
         routes=app.routes,
+        servers=[{"url": f"/{prefix}"}] if prefix else None,
     )
     found = _published(found)
     found["paths"] |= by_hand
