@@ -95,21 +95,24 @@ def test_a_dialogue_depends_on_its_view_and_the_answers_alone(name):
 
 
 def test_a_fresh_state_survives_saving():
-    one, other = Curator(RunSettings.of(grid=GRID)), Curator(RunSettings.of(grid=GRID))
+    one, other = (
+        Curator(RunSettings.of(grid=GRID, seed=0)),
+        Curator(RunSettings.of(grid=GRID, seed=0)),
+    )
     other.state.load_arrays(one.state.to_arrays())
     assert other.state.t is None
     assert other.state.memory.released is None
 
 
 def test_timestamps_come_one_after_the_other():
-    curator = Curator(RunSettings.of(grid=GRID))
+    curator = Curator(RunSettings.of(grid=GRID, seed=0))
     run(curator, [5])
     with pytest.raises(SettingError, match="timestamp 7 follows 5"):
         run(curator, [7])
 
 
 def test_reporters_who_stay_silent_are_charged_all_the_same():
-    curator = Curator(RunSettings.of("sample-p", grid=GRID, window=3))
+    curator = Curator(RunSettings.of("sample-p", grid=GRID, window=3, seed=0))
     nothing = Aggregate(counts=np.zeros(curator.states.n_states, np.int64), n=0)
     release = curator.step(0, size=5, roster=roster(9), collect=lambda grant, lane: nothing)
     assert release.n_reports == 9
@@ -130,13 +133,13 @@ def test_budgets_are_whole_micro_nats(epsilon, micro):
 
 def test_a_window_of_nothing_is_refused():
     with pytest.raises(SettingError, match="window=0"):
-        Curator(RunSettings.of(grid=GRID, window=0))
+        Curator(RunSettings.of(grid=GRID, window=0, seed=0))
 
 
 def test_a_negative_ledger_key_is_refused():
     who = Roster(keys=np.array([-1]), addresses=np.zeros(1, np.uint64), slots=np.zeros(1, np.int64))
     with pytest.raises(SettingError, match="negative"):
-        Curator(RunSettings.of(grid=GRID)).step(0, size=1, roster=who, collect=None)
+        Curator(RunSettings.of(grid=GRID, seed=0)).step(0, size=1, roster=who, collect=None)
 
 
 def one_sum(curator, n, *, epsilon=MICRO, about="transition", seed=0):

@@ -94,9 +94,9 @@ class RunSettings:
     """Privacy budget over any window, in nats."""
     window: int = 20
     """Length w of the protected window, in timestamps."""
-    seed: int = field(default=0, repr=False)
+    seed: int = field(repr=False)
     """Repeats the run exactly."""
-    seed_is_secret: bool = False
+    seed_is_secret: bool
     """Whether the seed was drawn, or is kept: then no receipt names it."""
     oracle: OracleWish = "oue"
     """An oracle, or how to choose one."""
@@ -119,7 +119,7 @@ class RunSettings:
         grid: Grid,
         epsilon: float = 1.0,
         window: int = 20,
-        seed: int | Literal["random"] = 0,
+        seed: int | Literal["random"] = "random",
         unit: Literal["position", "transition"] | None = None,
         ledger: Literal["user", "stream"] | None = None,
         jump: Literal["split", "clamp"] | None = None,
@@ -139,7 +139,8 @@ class RunSettings:
             grid: The public grid.
             epsilon: Privacy budget over any window.
             window: Length w of the protected window, in timestamps.
-            seed: Repeats the run exactly; "random" draws one and keeps it out of the receipt.
+            seed: "random" draws one that nobody can guess, and no receipt names it. A number
+                repeats the run exactly, for experiments: whoever guesses it undoes the noise.
             unit: What a window protects; "position" unless the interpretation says otherwise.
             ledger: Whose spending is counted; "user" unless the interpretation says otherwise.
             jump: What a step beyond the neighbouring cells is.

@@ -117,7 +117,8 @@ def test_two_files_are_shown_beside_each_other_with_the_error_between_them(city,
         status, info = shown.json("/v1/status"), shown.json("/v1/map")
         receipt = json.loads(receipt_place(synthetic).read_text())
         assert (status["grid"], status["box"]) == (5, [0, 0, 10, 10])
-        assert (status["guarantee"], status["epsilon"]) == (receipt["guarantee"], 1)
+        promise = f"{receipt['headline']}. {receipt['guarantee']}"  # its seed is a number
+        assert (status["guarantee"], status["epsilon"]) == (promise, 1)
         assert status["n_reports"] == receipt["n_reports"]
         assert status["campaign"] == "synthetic.parquet against city.parquet"
         assert info["mode"] == "simulation"
@@ -245,7 +246,7 @@ def files(tmp_path):
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "rowless.csv").write_text("traj_id,t,x,y\n")
     write_table(tmp_path / "bad.csv", TWO_STREAMS)
-    (tmp_path / "bad.csv.receipt.json").write_text('{"format_version": 1}')
+    (tmp_path / "bad.csv.receipt.json").write_text('{"format_version": 2}')
     for name, columns in (("now", TWO_STREAMS), ("late", late), ("early", early)):
         write_table(tmp_path / f"{name}.csv", columns)
     return tmp_path

@@ -16,7 +16,7 @@ from retrasyn.curator import Curator
 from retrasyn.mechanisms.base import drive
 from retrasyn.messages import TRANSITION, Aggregate, Ask, Estimate, Flags, Grant, Question, Release
 from retrasyn.privacy.replay import Replay
-from retrasyn.simulation.accounting import replays_of
+from retrasyn.simulation.accounting import DEVICES, replays_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Recorded:
     n_users: int = 0  # devices that ever enrolled
     n_points_in: int = 0  # number of sharing devices, summed over all rounds
     n_points_out: int = 0
-    source_name: ClassVar[str] = "rounds"
+    source_name: ClassVar[str] = DEVICES
     has_users: ClassVar[bool] = True
     enrols_on_sight: ClassVar[bool] = False
     n_points_dropped: ClassVar[int] = 0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from retrasyn import RunSettings, demo_city, synthesize
+from retrasyn.privacy.receipt import GUESSABLE
 from retrasyn.service.viewing.recordings import LiveSimulation
 from retrasyn.service.web.models import CampaignStatus
 from retrasyn.simulation.city import CITY_BOX
@@ -57,7 +58,8 @@ def test_before_the_first_release_the_status_already_promises(city):
 
     status = CampaignStatus.model_validate(live.status())
 
-    assert status.guarantee.startswith("For one person and any 5 consecutive positions")
+    assert status.guarantee.startswith(GUESSABLE)  # as its seed is a number
+    assert "For one person and any 5 consecutive positions" in status.guarantee
     assert status.newest_release is status.oldest_release is None
     assert (status.n_reports, status.period, status.grid) == (0, 1, 4)
     assert status.manifest != LiveSimulation(simulated(city), 0, "city").status()["manifest"]

@@ -273,7 +273,7 @@ def status_of(
         "campaign": title,
         "manifest": showing,
         "method": "" if receipt is None else receipt.method,
-        "guarantee": UNKNOWN if receipt is None else receipt.guarantee,
+        "guarantee": UNKNOWN if receipt is None else _promise(receipt),
         "epsilon": 0.0 if receipt is None else receipt.epsilon,
         "window": 0 if receipt is None else receipt.window,
         "unit": "" if receipt is None else receipt.unit,
@@ -291,6 +291,12 @@ def status_of(
         "ready": True,
         "reason": "",
     }
+
+
+def _promise(receipt: Receipt) -> str:
+    """Return the guarantee, after what a number as the seed does to it."""
+    seeded = receipt.seed is not None and receipt.private
+    return f"{receipt.due_headline}. {receipt.guarantee}" if seeded else receipt.guarantee
 
 
 def _presence(method: str) -> str:
