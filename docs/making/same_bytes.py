@@ -129,7 +129,7 @@ def normalise(text: str, *places: Path) -> str:
         text = text.replace(str(place), "FOLDER")
     for pattern, word in (
         (r"http://127\.0\.0\.1:\d+", "ADDRESS"),
-        (r"#enrol=[\w-]+", "#enrol=TOKEN"),
+        (r"#enrol=[\w.-]+", "#enrol=TOKEN"),
         (r"[\d-]+ [\d:]+ UTC; how far", "NOW; how far"),
         (r"ready in [\d.]+ s, kept in [^\"]+", "ready in SECONDS"),
         (r'("name": "live map")(,\s+"\w+": [^\n]+){3}', r"\1"),

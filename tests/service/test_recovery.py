@@ -11,6 +11,7 @@ from retrasyn.messages import Report
 from retrasyn.service.service import Service
 from retrasyn.wire import encode_report
 from support.crowd import Crowd, SetClock, finish, play, settings_in
+from support.enrolling import enrolled
 
 pytestmark = pytest.mark.system
 
@@ -232,7 +233,7 @@ def test_nobody_reports_too_soon_after_a_restart(tmp_path):
     async def run():
         folder = tmp_path / "service"
         service = await start(folder, method="steered-length", window=5)
-        (device,) = await service.runtime.devices.enrol(await service.runtime.devices.mint(1))
+        (device,) = await enrolled(service.runtime, 1)
         statuses = []
         for t in range(13):
             manifest = service.runtime.campaign.manifest

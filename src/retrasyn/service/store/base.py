@@ -103,6 +103,10 @@ class CampaignStore(Protocol):
         """Keep the SHA-256 of tokens that were made."""
         ...  # pragma: no cover - a protocol has no body
 
+    def n_tokens(self, hashes: Sequence[bytes]) -> int:
+        """Return how many of these tokens are known and not used up."""
+        ...  # pragma: no cover - a protocol has no body
+
     def enrol(
         self, hashes: Sequence[bytes], devices: Sequence[tuple[bytes, bytes]]
     ) -> Sequence[int]:

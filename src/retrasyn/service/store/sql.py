@@ -181,6 +181,10 @@ class Enrolments(Tables):
             rows = [(hashed,) for hashed in hashes]
             self.insert("tokens", "hash", rows, ending="ON CONFLICT (hash) DO NOTHING")
 
+    def n_tokens(self, hashes: Sequence[bytes]) -> int:
+        """Return how many of these tokens are known and not used up."""
+        return self._with_tokens(hashes, "SELECT hash FROM tokens WHERE hash IN ({})")
+
     def enrol(
         self, hashes: Sequence[bytes], devices: Sequence[tuple[bytes, bytes]]
     ) -> Sequence[int]:
@@ -189,7 +193,8 @@ class Enrolments(Tables):
             raise ValueError(f"{len(hashes)} tokens do not enrol {len(devices)} devices")
         with self.writing():
             first = self._take_keys(len(devices))
-            if self._take_tokens(hashes) < len(hashes):
+            statement = "DELETE FROM tokens WHERE hash IN ({}) RETURNING hash"
+            if self._with_tokens(hashes, statement) < len(hashes):
                 raise UnknownToken(
                     "an enrolment token is unknown or was used before; ask for a new one"
                 )
@@ -211,14 +216,12 @@ class Enrolments(Tables):
         statement = "UPDATE next_key SET value = value + ? RETURNING value"
         return int(self.engine.execute(statement, (n,))[0][0]) - n
 
-    def _take_tokens(self, hashes: Sequence[bytes]) -> int:
-        """Delete tokens and return how many there were."""
+    def _with_tokens(self, hashes: Sequence[bytes], statement: str) -> int:
+        """Run a statement for tokens and return how many there were."""
         n = 0
         for first in range(0, len(hashes), PAGE):
             some = hashes[first : first + PAGE]
-            places = ", ".join("?" * len(some))
-            statement = f"DELETE FROM tokens WHERE hash IN ({places}) RETURNING hash"  # noqa: S608 - question marks
-            n += len(self.engine.execute(statement, some))
+            n += len(self.engine.execute(statement.format(", ".join("?" * len(some))), some))
         return n
 
 

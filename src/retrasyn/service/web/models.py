@@ -13,6 +13,7 @@ from retrasyn.service.web.responses import BINARY, JSON, PROBLEM_JSON, SENTENCES
 from retrasyn.wire.batches import MAX_FRAMES
 
 Hex = Annotated[str, Field(pattern=r"^[0-9a-f]*$")]
+PublicKey = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Mode = Literal["campaign", "recording", "simulation"]
 MAX_T = (1 << 32) - 1
 Timestamp = Annotated[int, Path(ge=0, le=MAX_T, description="The timestamp.")]
@@ -98,18 +99,24 @@ class ReleaseList(Exact):
 
 
 class EnrolmentRequest(Exact):
-    """Tokens of devices that want to take part."""
+    """Tokens of devices that want to take part, and their halves of the keys to agree on."""
 
     tokens: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
         min_length=1, max_length=MAX_FRAMES, description="One for each device."
     )
+    keys: list[PublicKey] = Field(
+        min_length=1,
+        max_length=MAX_FRAMES,
+        description="The X25519 public key of each, drawn for this alone.",
+    )
+    agreement: PublicKey = Field(description="The curator's X25519 key, from /v1/keys.")
 
 
 class Credentials(Exact):
-    """What a device is told once, and never again."""
+    """What a device is told; its key is agreed on, and not among it."""
 
     device: Hex = Field(description="The device's id, 16 bytes in hexadecimal.")
-    key: Hex = Field(description="The key of its tags, 32 bytes in hexadecimal.")
+    tag: Hex = Field(description="Shows that the same key was agreed on, 16 bytes.")
 
 
 class Enrolment(Exact):
@@ -125,9 +132,10 @@ class TokenRequest(Exact):
 
 
 class Tokens(Exact):
-    """Tokens that can be used once each."""
+    """Tokens that can be used once each, and the curator's key that goes into their links."""
 
     tokens: list[str]
+    key: Hex = Field(description="The curator's Ed25519 key, 32 bytes in hexadecimal.")
 
 
 class OperatorStatus(CampaignStatus):

@@ -48,7 +48,8 @@ def routes(runtime: CampaignRuntime, operator: Any) -> APIRouter:
     @router.post("/tokens", responses=problems(401, 422, 503))
     async def mint(asked: TokenRequest) -> Tokens:
         """Make tokens; each lets one device enrol, once."""
-        return Tokens(tokens=await runtime.devices.mint(asked.n))
+        key = runtime.campaign.ring.signer.public.hex()
+        return Tokens(tokens=await runtime.devices.mint(asked.n), key=key)
 
     @router.get("/status", responses=problems(401))
     async def status() -> OperatorStatus:

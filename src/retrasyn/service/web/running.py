@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from retrasyn.client.consent import rounds_until_cap, usual_place_of
+from retrasyn.client.owner import write_link
 from retrasyn.files import write_durably
 from retrasyn.privacy.usual_place import duration
 from retrasyn.service.basemap.basemap import BaseMap
@@ -105,6 +106,7 @@ async def _describe(runtime: CampaignRuntime, url: str, *, link: bool, beginning
     server, status = runtime.settings.server, runtime.status()
     folder, public = server.folder, server.public_url or url
     token = (await runtime.devices.mint(1))[0] if link else ""
+    key = runtime.campaign.ring.signer.public
     manifest = runtime.campaign.manifest
     place, last = usual_place_of(manifest), duration(rounds_until_cap(manifest) * manifest.period)
     told = "" if place is None else f"Not hidden: {place.statement}, after {last} of sharing."
@@ -114,7 +116,7 @@ async def _describe(runtime: CampaignRuntime, url: str, *, link: bool, beginning
         long_run=told,
         period=status["period"],
         url=public,
-        link=f"{public.rstrip('/')}/#enrol={token}" if token else "",
+        link=write_link(public.rstrip("/"), token, key) if token else "",
         token_file=server.operator_token_file or folder / "operator.token",
         folder=folder,
         beginning=beginning,
