@@ -207,6 +207,8 @@ def test_words_of_the_incomplete_last_lap_are_drawn_again():
     assert single.report_symbol(0, 3, epsilon=1_000_000, words=source) == bytes([2])
     source = fed([5, 2**64 - 1, 0, 0, 8])  # null among three values: 8 mod 3 = 2
     assert single.report_hash(-1, 9, epsilon=500_000, words=source)[4] == 2
+    source = fed([7, 0, 0, 8])  # the answer 0 hashes to 0 of four values; 8 mod 3 = 2 is beyond
+    assert single.report_hash(0, 9, epsilon=1_000_000, words=source)[4] == 3
 
 
 @pytest.mark.parametrize("report", [single.report_unary, single.report_symbol, single.report_hash])

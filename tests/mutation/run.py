@@ -7,9 +7,11 @@
 mutmut makes the mutants and runs, for each, the tests that reach its function. It works on a copy
 in `.mutants/`, in which two things are written otherwise and mean the same: a property, which it
 would leave alone, is a function and an assignment; and the words of a message are an f-string,
-which it leaves alone, since no test should repeat them. At the end every survivor has to stand in
-`survivors.toml` with the reason why no test can tell it from the original, and every entry there
-has to be a survivor.
+which it leaves alone, since no test should repeat them. A protocol, which has no body, is passed
+over, and so are kernels, which are compiled: tests compare them with plain loops.
+
+At the end every survivor has to stand in `survivors.toml` with the reason why no test can tell it
+from the original, and every entry there has to be a survivor.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ LISTED = Path(__file__).with_name("survivors.toml")
 LEAST_KILLED = 0.95
 _COPIED = ("src", "tests", "docs", "requirements", "pyproject.toml", "README.md")
 _MESSAGE = re.compile(r"""(["'])(?!\1)\S*( \S+){2}""")  # three words or more, and no docstring
+_SKIPPED = "# pragma: no mutate block"
 _KILLED = ("killed", "timeout", "segfault")
 
 
@@ -77,7 +80,9 @@ def rewritten(source: str) -> str:
             function.end_lineno or 0, f"{indent}{function.name} = property({function.name})\n"
         )
         lines[function.decorator_list[0].lineno - 1] = f"{indent}# a property\n"
-    return "".join(lines)
+    return re.sub(
+        r"^(class .*\bProtocol\):)$", rf"\1  {_SKIPPED}", "".join(lines), flags=re.MULTILINE
+    )
 
 
 def _properties(tree: ast.Module) -> Iterator[ast.FunctionDef]:
@@ -91,7 +96,7 @@ def _properties(tree: ast.Module) -> Iterator[ast.FunctionDef]:
 
 def mutmut(*words: str, shown: bool = False) -> str:
     """Run mutmut on the copy."""
-    environment = os.environ | {"PYTHONPATH": str(MUTATED)}
+    environment = os.environ | {"PYTHONPATH": str(MUTATED), "HYPOTHESIS_PROFILE": "mutants"}
     done = subprocess.run(
         [Path(sys.executable).with_name("mutmut"), *words],
         cwd=COPY,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import naive
 from retrasyn.errors import BudgetExceeded
-from retrasyn.messages import Ask, Grant, Roster
+from retrasyn.messages import Ask, Grant, Question, Roster
 from retrasyn.methods import METHODS
 from retrasyn.privacy.division import BudgetDivision, NoPrivacy
 from retrasyn.privacy.ledger import RoundLedger, UserLedger
@@ -180,7 +180,20 @@ def test_an_offer_leaves_room_for_grants_that_are_not_charged_yet_and_charges_no
 def test_whoever_spends_a_part_of_epsilon_may_always_answer():
     ledger = RoundLedger(epsilon=EPSILON, gap=3)
     ledger.charge(0, EPSILON)
-    assert ledger.available(0, np.array([4, 9]), lookback=7).tolist() == [True, True]
+    available = ledger.available(0, np.array([4, 9]), lookback=7)
+    assert available.dtype == np.bool_, "a mask, and no list of places"
+    assert available.tolist() == [True, True]
+
+
+@pytest.mark.parametrize("ledger", [RoundLedger, UserLedger])
+def test_what_is_admitted_is_granted_as_it_was_reported(ledger):
+    keys, question = np.array([2, 5]), Question(about="move")
+    ask = Ask(share=1.0, question=question)
+
+    grant = ledger(epsilon=EPSILON, gap=3).admit(ask, t=7, epsilon=EPSILON, reporters=keys)
+
+    assert (grant.t, grant.epsilon, grant.question) == (7, EPSILON, question)
+    assert grant.reporters is keys
 
 
 @pytest.mark.parametrize("name", METHODS)
