@@ -10,7 +10,8 @@ BIN    := $(VENV)/bin
 RUNS   := $(VENV)/.runs
 READY  := $(VENV)/.ready
 # Every version is pinned, every file has its hash; the package itself is not copied but linked.
-INSTALL := $(BIN)/python -m pip install --quiet
+# What is imported is compiled then: most of what is installed never is.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 PINNED  := $(INSTALL) --require-hashes --requirement requirements/build.txt
 NODE    = $$([ -z "$$($(PYTHON) viewer/making.py requires)" ] || echo --requirement requirements/node.txt)
 LINK    := $(INSTALL) --no-deps --no-build-isolation --editable .
@@ -22,6 +23,7 @@ VIEWER := $(BIN)/python viewer/making.py
 # What could not run is listed at the end, with what to type.
 PYTEST := $(BIN)/pytest -m "not long" -rs --numprocesses 4 --dist loadscope --no-loadscope-reorder
 # Run once more with every index of the kernels checked: compiled, a wrong one goes unseen.
+CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/checked-kernels
 KERNEL_TESTS := tests/contracts tests/metrics tests/mobility tests/oracles tests/report/test_content.py \
 	tests/simulation tests/synthesis
 
@@ -30,7 +32,7 @@ TRUSTED := tests/audit tests/contracts tests/device tests/oracles tests/privacy 
 	tests/simulation tests/wire tests/test_curator.py tests/test_bounded_json.py tests/test_files.py
 
 .DELETE_ON_ERROR: # an environment that was half made is made anew
-.PHONY: demo demo-live test test-long mutants quick cover bench lint docs reference pins sbom image setup viewer clean
+.PHONY: demo demo-live test test-long mutants quick cover bench lint kernels docs reference pins sbom image setup viewer clean
 
 demo: $(RUNS)
 	$(VIEWER)
@@ -40,9 +42,15 @@ demo-live: $(RUNS)
 	$(VIEWER)
 	$(BIN)/retrasyn demo-live
 
-test: viewer lint
+test: viewer
+	$(MAKE) --no-print-directory --jobs 2 lint kernels
 	$(PYTEST)
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/checked-kernels $(PYTEST) $(KERNEL_TESTS)
+	$(CHECKED) $(PYTEST) $(KERNEL_TESTS)
+
+# Compiled once, here, instead of by each of the processes of the tests at the same time.
+kernels: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m support.compile_kernels
+	$(CHECKED) PYTHONPATH=tests $(BIN)/python -m support.compile_kernels
 
 # For the loop of a person who works here: about three minutes.
 quick: lint

@@ -1487,6 +1487,22 @@ def _step_axis(x: float, old: int, new: int, step: float) -> float:
     return min(max(x, new + MARGIN), new + 1 - MARGIN)
 
 
+def chance_named(n_reports: int, p: float, q: float, n_places: int) -> float:
+    """Return how likely the most supported place is the right one; ties are decided by lot."""
+    total = 0.0
+    for count in range(n_reports + 1):
+        below = sum(_binomial(n_reports, k, q) for k in range(count))
+        same = _binomial(n_reports, count, q)
+        for ties in range(n_places):
+            others = math.comb(n_places - 1, ties) * same**ties * below ** (n_places - 1 - ties)
+            total += _binomial(n_reports, count, p) * others / (ties + 1)
+    return total
+
+
+def _binomial(n: int, k: int, chance: float) -> float:
+    return math.comb(n, k) * chance**k * (1 - chance) ** (n - k)
+
+
 def share(masses: list[float]) -> list[float]:
     """Normalise; uniform where there is no mass."""
     total = sum(masses)

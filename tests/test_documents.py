@@ -3,7 +3,7 @@
 import ast
 import dataclasses
 import re
-import subprocess
+import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,16 +50,16 @@ def mentioned(word: str) -> bool:
 
 @pytest.mark.system
 @pytest.mark.parametrize("path", EXAMPLES, ids=name_of)
-def test_every_example_runs_without_arguments(path: Path, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", path],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
+def test_every_example_runs_without_arguments(
+    path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(path)])
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out
     assert not list(tmp_path.iterdir()), "an example leaves nothing behind"
 
 

@@ -30,7 +30,7 @@ from retrasyn.oracles import kernels
 from retrasyn.oracles.base import Oracle
 from retrasyn.oracles.registry import ORACLES, OracleRow, choose_oracle, row_for
 from retrasyn.oracles.single import n_whole_bytes
-from retrasyn.oracles.threshold import WORD, noise_threshold
+from retrasyn.oracles.threshold import lie_chance, noise_threshold
 from retrasyn.randomness.kernels import words_at
 from retrasyn.randomness.words import draw, system_bytes
 from retrasyn.receipts.files import open_receipt
@@ -60,6 +60,7 @@ SUE_ROW = OracleRow(
     name="sue",
     report=report_symmetric,
     largest=lambda epsilon, n_answers: (1 << n_answers) - 1,
+    support=lambda epsilon, _: (1 - lie_chance(epsilon // 2, 1), lie_chance(epsilon // 2, 1)),
     implementation=f"{__name__}:SUE",
     law=f"{__name__}:SymmetricLaw",
 )
@@ -74,14 +75,6 @@ class SUE(Oracle):
     @property
     def threshold(self):
         return noise_threshold(self.epsilon // 2)
-
-    @property
-    def q(self):
-        return self.threshold / WORD
-
-    @property
-    def p(self):
-        return 1.0 - self.q
 
     def perturb(self, states, addresses, *, key, n_answers):
         answers = np.arange(n_answers, dtype=np.uint64)

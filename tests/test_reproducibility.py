@@ -9,8 +9,6 @@ import pytest
 
 import retrasyn
 
-pytestmark = pytest.mark.system
-
 SHRINK = """
 import hashlib
 import numpy as np
@@ -30,6 +28,8 @@ print(hashlib.blake2b(b"".join(part.tobytes() for part in parts)).hexdigest())
 """
 
 
+@pytest.mark.system
+@pytest.mark.long  # it compiles the largest of them
 def test_a_kernel_gives_the_same_bytes_compiled_now_and_compiled_before(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     first, again = (

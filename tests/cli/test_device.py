@@ -291,7 +291,7 @@ def test_a_restart_with_other_privacy_settings_is_refused_until_the_owner_agrees
     with service(tmp_path / "service", **settings) as live:
         port = int(live.url.rpartition(":")[2])
         assert run_process("device", "enrol", live.link, "--yes", *mine).returncode == 0
-    with service(tmp_path / "service", port=port, epsilon=2, **settings) as live:
+    with service(tmp_path / "service", port=port, new_campaign=True, epsilon=2) as live:
         refused = run("device", "run", "--at", "2,7", "--rounds", "2", *mine)
         assert_one_line(refused, "promises something else", "retrasyn device accept")
         agreed = run("device", "accept", "--yes", *mine)

@@ -84,6 +84,7 @@ FIELDS = {
     "receipt verify": {"ok", "checks"},
     "device status": {
         *("enrolled", "campaign", "server", "quarantine", "rounds_left", "spent", "lifetime_cap"),
+        "stopped",
     },
 }
 """The fields of those that print an object; the others print a list of texts."""

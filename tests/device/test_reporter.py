@@ -264,6 +264,7 @@ def test_status_before_anything_is_pinned():
     reporter = Reporter(device=DEVICE, key=DEVICE_KEY, store=MemoryStore(), verify=verify)
     status = reporter.status(read_clocks())
     assert (status.campaign, status.rounds_left, status.lifetime_cap) == ("", 0, 0)
+    assert not status.stopped
     reporter.quarantine("nothing to be quiet about", read_clocks())
     assert reporter.status(read_clocks()).quarantine == ""
 
@@ -527,7 +528,16 @@ def test_the_lifetime_cap_ends_it():
     world = World(lifetime_cap=2 * MICRO + HALF)
     assert world.answered(range(3, 30)) == [3, 6]
     assert world.answer(30).reason == "the lifetime cap of 2.5 is reached"
+    assert world.reporter.status(world.campaign.at(30)).stopped
     assert isinstance(world.answer(31, epsilon=HALF), Answer)
+
+
+def test_a_device_that_divides_epsilon_has_stopped_when_nothing_is_left():
+    world = World(lifetime_cap=MICRO + HALF, division="budget")
+    for t, asked, stopped in ((3, MICRO, False), (6, HALF, True)):
+        assert not world.reporter.status(world.campaign.at(t)).stopped
+        assert isinstance(world.answer(t, epsilon=asked), Answer)
+        assert world.reporter.status(world.campaign.at(t)).stopped == stopped
 
 
 def test_entries_that_no_report_will_count_are_forgotten():

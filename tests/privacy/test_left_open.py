@@ -18,6 +18,7 @@ STRONGEST = {
     "length_from_data": False,
     "enrols_on_sight": False,
     "clipped": False,
+    "usual_place": None,
 }
 WEAKNESSES = {
     "seeded": (True, "the seed"),

@@ -9,7 +9,7 @@ import pytest
 from retrasyn.device import Refusal
 from retrasyn.errors import InputError, OutputError, RetraSynError, SettingError, StoreError
 from retrasyn.methods import METHODS
-from retrasyn.service.campaign import Campaign
+from retrasyn.service.campaign_folder import choose
 from retrasyn.service.secrets import Secrets
 from retrasyn.service.service import Service
 from retrasyn.service.settings import Settings
@@ -18,20 +18,21 @@ from retrasyn.wire.canonical import unseal
 from support.crowd import START, Crowd, SetClock, play, settings_in
 
 
-async def start(folder, clock=None, **changes):
-    service = Service(settings_in(folder, **changes), clock or SetClock())
+async def start(folder, clock=None, *, new_campaign=False, **changes):
+    settings = settings_in(folder, **changes)
+    service = Service(settings, clock or SetClock(), new_campaign=new_campaign)
     await service.start(runs=False)
     return service
 
 
-def ids_of(folder, *turns):
+def ids_of(folder, *turns, new_campaign=True):
     """Start and stop a service with some settings after another; return the manifests' ids."""
 
     async def run():
         ids = []
         clock = SetClock()
         for changes in turns:
-            service = await start(folder, clock, **changes)
+            service = await start(folder, clock, new_campaign=new_campaign, **changes)
             ids.append(service.runtime.campaign.id)
             await service.stop()
             clock.time += 100
@@ -91,7 +92,7 @@ def test_devices_refuse_the_rounds_of_a_changed_campaign_and_old_releases_stay(t
         old, sent = service.runtime.campaign, service.runtime.write_queue
         assert sent.n_waiting == 0
         await service.stop()
-        service = await start(folder, service.clock, epsilon=2.0)
+        service = await start(folder, service.clock, new_campaign=True, epsilon=2.0)
         kept = sorted(path.name for path in (folder / "releases" / old.id.hex()).glob("*.parquet"))
         assert service.runtime.devices.n == 12
         assert not service.runtime.releases.timestamps
@@ -137,7 +138,7 @@ def test_secrets_are_for_their_owner_only_and_are_never_shown(tmp_path):
 )
 def test_every_method_that_asks_once_has_a_manifest(method, tmp_path):
     secrets = Secrets.open(tmp_path / "service")
-    campaign = Campaign.open(Settings.load(None, {"method": method}), secrets, START)
+    campaign = choose(Settings.load(None, {"method": method}), secrets, START).campaign
     secrets.close()
     manifest, curator = campaign.manifest, campaign.make_curator()
     assert manifest.n_states == curator.states.n_states

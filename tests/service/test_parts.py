@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from retrasyn.errors import InputError, StoreError
 from retrasyn.messages import ENTERING, MOVING, QUITTING, Aggregate, Flags, Question
-from retrasyn.service.campaign import Campaign
+from retrasyn.service.campaign_folder import choose
 from retrasyn.service.enrolment import Presence, RoundHeartbeats
 from retrasyn.service.folded_round import FoldedRound, from_bytes, to_bytes
 from retrasyn.service.releases import Releases
@@ -166,7 +166,7 @@ def test_the_feed_resumes_where_a_reader_was_and_ends_with_the_service():
 def test_a_rehearsal_leaves_nothing_behind(method, changes, tmp_path):
     secrets = Secrets.open(tmp_path / "service")
     settings = Settings.load(None, {"method": method, "window": "1", **changes})
-    campaign = Campaign.open(settings, secrets, 0.0)
+    campaign = choose(settings, secrets, 0.0).campaign
     before = sorted(path.name for path in tmp_path.rglob("*"))
     rehearse(campaign)
     assert sorted(path.name for path in tmp_path.rglob("*")) == before

@@ -43,6 +43,7 @@ def settings_in(folder, **changes) -> Settings:
         "grid": "3",
         "seed": "7",
         "snapshot_every": "4",
+        "lifetime_cap": "1000",  # these devices share for longer than the default allows
     }
     return Settings.load(None, values | {name: str(value) for name, value in changes.items()})
 

@@ -69,9 +69,12 @@ def wait_for(happened: Callable[[], bool], what: str, seconds: float = _PATIENCE
 
 
 @contextmanager
-def service(folder: Path, *, port: int = 0, **settings: object) -> Iterator[Live]:
+def service(
+    folder: Path, *, port: int = 0, new_campaign: bool = False, **settings: object
+) -> Iterator[Live]:
     """Start a service and stop it again."""
     words = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    words += ["--new-campaign"] if new_campaign else []
     with (folder.parent / f"{folder.name}.log").open("a") as log:
         process = subprocess.Popen(
             [*COMMAND, "serve", "--port", str(port), "--folder", str(folder), *words],

@@ -15,6 +15,8 @@ from typing import Any
 from support import live_service
 
 LAPTOP = {"width": 1440, "height": 900}
+SMALL = {"width": 1130, "height": 560}
+"""Laid out like a laptop's, with a third of its pixels: here a processor draws them."""
 TABLET = {"width": 1024, "height": 768}
 PHONE = {"width": 390, "height": 844}
 DRAWN = "document.documentElement.dataset.map === 'drawn'"
@@ -79,7 +81,7 @@ class Watched:
     """A page in a browser, with all that it asked for and complained of."""
 
     def __init__(self, browser: Any, **options: Any) -> None:
-        self.context = browser.new_context(**({"viewport": LAPTOP, "locale": "en-GB"} | options))
+        self.context = browser.new_context(**({"viewport": SMALL, "locale": "en-GB"} | options))
         self.page = self.context.new_page()
         self.asked: list[str] = []
         self.complaints: list[str] = []

@@ -103,6 +103,7 @@ class Reader:
         self._environment = environment
         self._inside = inside  # what commands are run by, if they have to be kept somewhere
         self._running = contextlib.ExitStack()
+        self._taken = False  # a service that runs to the end of the page has the port
         with socket.create_server(("127.0.0.1", 0)) as listener:
             self._port = listener.getsockname()[1]  # not 8700, which may be somebody else's
         self._own = {
@@ -136,6 +137,7 @@ class Reader:
             staying = self._started(command.removesuffix(" &") + more)
             if command.endswith(" &"):
                 self._running.enter_context(staying)
+                self._taken = self._taken or "retrasyn serve" in command
             else:
                 with staying:
                     pass
@@ -162,7 +164,8 @@ class Reader:
     def _started(self, command: str) -> Iterator[None]:
         """Run what goes on for ever, from when it is up, and end it with Ctrl-C."""
         if _LISTENS.match(command):
-            command += f" --port {self._port if 'retrasyn serve' in command else 0}"
+            own = "retrasyn serve" in command and not self._taken
+            command += f" --port {self._port if own else 0}"
         process = subprocess.Popen(
             [*self._inside, "sh", "-c", f"exec {command}"],
             env=self._environment,

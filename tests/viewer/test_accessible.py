@@ -23,7 +23,7 @@ VIEWS = ("now", "cell", "area", "privacy")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [LAPTOP, TABLET, PHONE], ids=["1440", "1024", "390"])
 def test_axe_finds_no_serious_fault_and_nothing_is_cut_off(mapped, watched, size, scheme):
-    one = watched(viewport=size, color_scheme=scheme)
+    one = watched(viewport=size, color_scheme=scheme, reduced_motion="reduce")
     page = one.go(f"{mapped.url}/")
     page.evaluate("window.retrasyn.store.set({ cell: 14, box: [2, 2, 6, 6] })")
     page.evaluate(AXE.read_text())

@@ -47,9 +47,18 @@ export interface Release {
   epsilon: number;
 }
 
+// After how many linked reports from one place that place is known; null: not known, or never.
+export interface UsualPlace {
+  reports: number;
+  timestamps: number;
+  nights: number | null;
+  lifetime_cap: number | null;
+}
+
 export interface Receipt {
   guarantee: string;
   not_protected: string[];
+  usual_place: UsualPlace | null;
   n_reports: number;
   worst_window: { declared: { epsilon: number } };
 }

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 
 import type { Status } from "../src/api.ts";
-import { stateGuarantee } from "../src/panels/privacy.ts";
+import { stateGuarantee, translateOpen } from "../src/panels/privacy.ts";
 import { de, german } from "../src/texts/de.ts";
 import { en } from "../src/texts/en.ts";
 import { fill, Speech } from "../src/texts/index.ts";
@@ -56,6 +56,17 @@ test("what a receipt says is not protected is translated", async () => {
     assert.ok(lines.length > 10);
     assert.deepEqual(lines.filter((line) => !/^(;|count:|flags:|hidden:)/.test(line) && !(line in statements.notProtected)), []);
   }
+});
+
+test("after how many nights a usual place is known is told in the reader's language", () => {
+  const line = "long-run repetition: linked reports tell a usual place after about 1 night (19 reports, 6.65 hours at one place); devices stop at epsilon 18";
+  const place = { reports: 19, timestamps: 399, nights: 1, lifetime_cap: 18 };
+  assert.equal(translateOpen(line, place, new Speech("en")), undefined);
+  assert.match(translateOpen(line, place, new Speech("de"))!, /19 Meldungen .*etwa 1\).* ε 18 /);
+  assert.match(translateOpen(line, place, new Speech("zh"))!, /19 次.*约 1 晚.* 18 /);
+  assert.match(translateOpen(line, { ...place, nights: null }, new Speech("de"))!, /399 Zeitschritte/);
+  assert.equal(translateOpen("two devices of one person", place, new Speech("de")), "zwei Geräte einer Person");
+  assert.match(translateOpen("long-run repetition: a position held for k windows is reported up to k times", null, new Speech("de"))!, /k-mal/);
 });
 
 test("the guarantee is told in the reader's language, the server's words in English", () => {

@@ -116,6 +116,7 @@ def status(
             "rounds_left": seen.rounds_left,
             "spent": seen.spent / MICRO,
             "lifetime_cap": seen.lifetime_cap / MICRO,
+            "stopped": seen.stopped,
         }
         print(json.dumps(facts, indent=2))
         return
@@ -127,7 +128,8 @@ def status(
     print(f"server      {who.server}")
     waiting = f"{seen.quarantine}, rounds left: {seen.rounds_left}"
     print(f"quarantine  {waiting if seen.rounds_left else 'none'}")
-    print(f"spent       {seen.spent / MICRO:g} of {seen.lifetime_cap / MICRO:g} in all its life")
+    spent = f"{seen.spent / MICRO:g} of {seen.lifetime_cap / MICRO:g} in all its life"
+    print(f"spent       {spent}{'; it has stopped' if seen.stopped else ''}")
 
 
 @device.command()

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from retrasyn.planning.forecast import Forecast, Prospect
 
-_WIDTH = 96  # below it, a table would break its figures
+_WIDTH = 104  # below it, a table would break its figures
+_USUAL_SIDE = 6  # the grid spoken of where none is recommended: that of a campaign by default
 _MANY = 1.05  # people behind a simulated one from which on it is worth saying
 
 
@@ -102,6 +103,7 @@ def _show(shown: Forecast, period: str) -> None:
         "whenever they are.\nMore positions are protected less: who stays spends epsilon again in "
         "every window, and\nthe totals grow without end. They are those of somebody always present."
     )
+    _show_usual_place(console, shown)
 
 
 def _show_noise(console: Console, shown: Forecast) -> None:
@@ -127,13 +129,15 @@ def _show_noise(console: Console, shown: Forecast) -> None:
 
 def _grids(shown: Forecast) -> Table:
     """Return a row per grid."""
-    columns = ["K", "cell\nholds", "known\nto +-"]
+    columns = ["K", "cell\nholds", "known\nto +-", "home in\nnights"]
     if shown.recommended is not None:
         cities = ["at\nrest", "rush\nhours"]
         columns += ["density\nerror", *cities, "transition\nerror", *cities, "detail\nlost"]
     table = _table("What each grid would do", columns)
     for row in shown.rows:
-        cells = [str(row.side), _percent(row.cell_share), _percent(row.cell_error)]
+        place = row.usual_place
+        nights = "-" if place is None else f"{place.nights:,}"
+        cells = [str(row.side), _percent(row.cell_share), _percent(row.cell_error), nights]
         if row.density is not None and row.transition is not None:
             cells += [*_errors(row.density), *_errors(row.transition), f"{row.lost_detail:.4f}"]
         chosen = row.side == shown.recommended
@@ -177,6 +181,23 @@ def _changes(shown: Forecast) -> Table:
             cells += [_errors(change.density)[0], _errors(change.transition)[0]]
         table.add_row(*cells)
     return table
+
+
+def _show_usual_place(console: Console, shown: Forecast) -> None:
+    """Print after how many nights a usual place is known, and what devices do about it."""
+    row = shown.row(shown.recommended or _USUAL_SIDE)
+    if (place := row.usual_place) is None:
+        return
+    within = (place.reports - 1) * shown.epsilon
+    cap = (
+        f"Unless lifetime_cap is set, devices stop before that, at epsilon {within:g}."
+        if within
+        else "No lifetime_cap hides it: one report is enough."
+    )
+    console.print(
+        f"A report names its device, so reports add up. With K = {row.side} a usual place is known "
+        f"after\n{place.words}.\n{cap}"
+    )
 
 
 def _lifetime(shown: Forecast, period: str) -> Table:

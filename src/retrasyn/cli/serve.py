@@ -40,6 +40,13 @@ def serve(
     ] = None,
     address: options.Address = None,
     shards: options.Shards = None,
+    new_campaign: Annotated[
+        bool,
+        typer.Option(
+            "--new-campaign",
+            help="Begin another campaign in the folder, or return to the one with these settings.",
+        ),
+    ] = False,
     print_config: Annotated[
         bool, typer.Option("--print-config", help="Print every setting as TOML, and exit.")
     ] = False,
@@ -49,8 +56,8 @@ def serve(
 ) -> None:
     """Run a campaign: rounds on a clock, reports from real devices, releases for everybody.
 
-    Nothing has to be configured. Everything is kept in one folder; started again, the service
-    goes on where it was.
+    Nothing has to be configured. Everything is kept in one folder, the settings of the campaign
+    too; started again with that folder alone, the service goes on where it was.
 
     Example: retrasyn serve --set period=10
     """
@@ -69,22 +76,25 @@ def serve(
             changes[f"server.{name}"] = str(value)
     settings = Settings.load(config, changes)
     _log_to_stderr(quiet)
-    code = run(settings, announce=_stay_silent if quiet else _announce, link=not quiet)
+    announce = _stay_silent if quiet else _announce
+    code = run(settings, announce=announce, link=not quiet, new_campaign=new_campaign)
     raise typer.Exit(code)
 
 
 def _announce(running: Running) -> None:
     """Print where the service runs and what to do next."""
+    told = "\n  ".join(line for line in (running.guarantee, running.long_run) if line)
     print(
         f"""{running.campaign} runs at {running.url}, a round every {running.period} s
-  {running.guarantee}
+  {running.beginning}
+  {told}
 The live map:      {running.url}/
 Let one device take part, once:
   {running.link}
 More links:        retrasyn token 10 --folder {running.folder}
 Operator's token:  {running.token_file}
 All that is kept:  {running.folder}
-Stop with Ctrl-C; started again, it goes on where it was.""",
+Stop with Ctrl-C; to go on: retrasyn serve --folder {running.folder}""",
         flush=True,
     )
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from retrasyn.device.tracker import numbering_of
-from retrasyn.messages import MICRO, Manifest
+from retrasyn.messages import MICRO, Manifest, Question
+from retrasyn.oracles.registry import find_oracle
+from retrasyn.privacy.usual_place import UsualPlace, duration
+from retrasyn.wire.frames import n_answers
 
 _PRESENCE = {
     "count": "That this device shares, and when, is not hidden: heartbeats are counted.",
@@ -17,17 +20,17 @@ def promise(manifest: Manifest) -> str:
     x0, y0, x1, y1 = (corner / MICRO for corner in manifest.box)
     side, period, window = manifest.side, manifest.period, manifest.window
     where = f"x {x0:g} to {x1:g}, y {y0:g} to {y1:g}, cut into {side} x {side} cells"
-    when = f"a round every {_duration(period)}; a window is {window} rounds"
-    silence = f"{window + 1} rounds ({_duration((window + 1) * period)})"
+    when = f"a round every {duration(period)}; a window is {window} rounds"
+    silence = f"{window + 1} rounds ({duration((window + 1) * period)})"
     lines = [
         f"Campaign {manifest.name!r}",
         f"  {guarantee(manifest)}",
         f"  Where: {where}; only cells are ever looked at. Outside, nothing is told.",
-        f"  When: {when}, {_duration(window * period)}.",
+        f"  When: {when}, {duration(window * period)}.",
         f"  What: {_asked(manifest)}, hidden by the oracle {manifest.oracle}.",
-        f"  In all its life this device spends epsilon {manifest.lifetime_cap / MICRO:g} at most.",
         f"  {_PRESENCE[manifest.presence]}",
         "  Never hidden: its network address, and that its reports come from one device.",
+        *(f"  {line}" for line in long_run(manifest)),
         f"  It is silent for the first {silence}.",
     ]
     return "\n".join(lines)
@@ -42,6 +45,35 @@ def guarantee(manifest: Manifest) -> str:
     )
 
 
+def usual_place_of(manifest: Manifest) -> UsualPlace | None:
+    """Return what the linked reports of this device tell; reckoned here, not by the curator."""
+    n = n_answers(Question(about=manifest.strata[0]), manifest)  # type: ignore[arg-type]
+    return UsualPlace.of(
+        find_oracle(manifest.oracle).support(manifest.epsilon, n),
+        n_places=manifest.side**2,
+        gap=manifest.gap,
+        period=manifest.period,
+        lifetime_cap=manifest.lifetime_cap / MICRO,
+    )
+
+
+def long_run(manifest: Manifest) -> list[str]:
+    """Say after how many nights a usual place is known, and when the device stops."""
+    cap, place = manifest.lifetime_cap, usual_place_of(manifest)
+    sharing = duration(cap // manifest.epsilon * manifest.gap * manifest.period)
+    stops = (
+        f"In all its life this device spends epsilon {cap / MICRO:g} at most: it stops after about "
+        f"{sharing} of sharing"
+    )
+    if place is None:
+        return [f"{stops}."]
+    before = cap < place.reports * manifest.epsilon
+    return [
+        f"Its reports add up: your usual place is known after {place.words}.",
+        f"{stops}, {'before that' if before else 'too late to hide it'}.",
+    ]
+
+
 def _asked(manifest: Manifest) -> str:
     """Describe the questions and the number of possible answers."""
     numbers = {
@@ -54,15 +86,3 @@ def _asked(manifest: Manifest) -> str:
     }
     words = [numbers[about] for about in manifest.strata]
     return " or ".join(words)
-
-
-def _duration(seconds: int) -> str:
-    """Format a duration in words.
-
-    >>> _duration(1), _duration(60), _duration(5400), _duration(86400)
-    ('1 second', '1 minute', '1.5 hours', '1 day')
-    """
-    for size, unit in ((86_400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}{'' if seconds == size else 's'}"
-    return f"{seconds} second{'' if seconds == 1 else 's'}"

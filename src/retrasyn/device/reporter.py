@@ -80,6 +80,7 @@ class DeviceStatus:
     rounds_left: int  # of quarantine
     spent: int  # micro-nats, in all its life
     lifetime_cap: int  # micro-nats
+    stopped: bool  # whether the cap leaves no room for another report
 
 
 @dataclass(slots=True)
@@ -143,6 +144,7 @@ class Reporter:
             rounds_left=left,
             spent=memory.spent,
             lifetime_cap=0 if pinned is None else pinned.manifest.lifetime_cap,
+            stopped=pinned is not None and rules.has_stopped(memory, pinned.manifest),
         )
 
     def answer(self, envelope: bytes, now: Instant, whereabouts: Whereabouts) -> Answer | Refusal:

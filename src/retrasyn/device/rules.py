@@ -146,6 +146,12 @@ def check_budget(case: Case, wish: LedgerEntry) -> str | None:
     return None
 
 
+def has_stopped(memory: DeviceMemory, manifest: Manifest) -> bool:
+    """Tell whether the lifetime cap leaves no room for what rounds of this division ask."""
+    least = manifest.epsilon if manifest.division == "population" else 1
+    return memory.spent + least > manifest.lifetime_cap
+
+
 def _unknown(case: Case, wish: LedgerEntry) -> LedgerEntry:
     """Return what may have been spent just before the last quarantine began: all there is."""
     began, whole = case.memory.quarantine, case.manifest.epsilon

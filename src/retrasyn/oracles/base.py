@@ -35,14 +35,19 @@ class Oracle(ABC):
         """T: a 64-bit word below it leads to a lie."""
 
     @property
-    @abstractmethod
-    def p(self) -> float:
-        """Probability that a report supports its own answer."""
+    def support(self) -> tuple[float, float]:
+        """Both chances, p and q, by the row; most do not depend on the number of answers."""
+        return self.row.support(self.epsilon, 1)
 
     @property
-    @abstractmethod
+    def p(self) -> float:
+        """Probability that a report supports its own answer."""
+        return self.support[0]
+
+    @property
     def q(self) -> float:
         """Probability that a report supports any other answer."""
+        return self.support[1]
 
     @property
     def gap(self) -> float:

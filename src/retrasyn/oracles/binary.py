@@ -15,7 +15,7 @@ from retrasyn.messages import Aggregate
 from retrasyn.oracles import kernels
 from retrasyn.oracles.base import Oracle
 from retrasyn.oracles.registry import BINARY, OracleRow
-from retrasyn.oracles.threshold import WORD, noise_threshold
+from retrasyn.oracles.threshold import noise_threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +33,6 @@ class BinaryResponse(Oracle):
     def threshold(self) -> int:
         """T: the bit is flipped iff a 64-bit word is below it."""
         return noise_threshold(self.epsilon)
-
-    @property
-    def q(self) -> float:
-        """Probability of a flipped bit, T / 2^64."""
-        return self.threshold / WORD
-
-    @property
-    def p(self) -> float:
-        """Probability that the bit is kept."""
-        return 1.0 - self.q
 
     @property
     def gap(self) -> float:

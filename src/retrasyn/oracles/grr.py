@@ -15,7 +15,7 @@ from retrasyn.messages import Aggregate
 from retrasyn.oracles import kernels
 from retrasyn.oracles.base import Oracle
 from retrasyn.oracles.registry import ORACLES, OracleRow
-from retrasyn.oracles.threshold import WORD, lie_threshold
+from retrasyn.oracles.threshold import lie_threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +36,14 @@ class GRR(Oracle):
         return cls(epsilon, n_answers)
 
     @property
+    def support(self) -> tuple[float, float]:
+        """Both chances, p and q, which depend on the number of answers here."""
+        return self.row.support(self.epsilon, self.n_answers)
+
+    @property
     def threshold(self) -> int:
         """T: a report is a lie iff a 64-bit word is below it."""
         return lie_threshold(self.epsilon, self.n_answers)
-
-    @property
-    def p(self) -> float:
-        """Probability of the truth, 1 - T / 2^64."""
-        return 1.0 - self.threshold / WORD
-
-    @property
-    def q(self) -> float:
-        """Probability of each other answer: they share T evenly."""
-        return self.threshold / WORD / self.n_answers
 
     def perturb(
         self,

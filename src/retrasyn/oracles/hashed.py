@@ -15,7 +15,7 @@ from retrasyn.messages import Aggregate
 from retrasyn.oracles import kernels
 from retrasyn.oracles.base import Oracle
 from retrasyn.oracles.registry import ORACLES, OracleRow
-from retrasyn.oracles.threshold import WORD, hash_range, lie_threshold
+from retrasyn.oracles.threshold import hash_range, lie_threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,6 @@ class OLH(Oracle):
     def threshold(self) -> int:
         """T: the value is a lie iff a 64-bit word is below it."""
         return lie_threshold(self.epsilon, self.n_values - 1)
-
-    @property
-    def p(self) -> float:
-        """Probability that a report matches its own answer, 1 - T / 2^64."""
-        return 1.0 - self.threshold / WORD
-
-    @property
-    def q(self) -> float:
-        """Probability that a report matches another answer: 1 / g, for a good hash."""
-        return 1.0 / self.n_values
 
     def perturb(
         self,

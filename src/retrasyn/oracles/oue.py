@@ -14,7 +14,7 @@ from retrasyn.messages import Aggregate
 from retrasyn.oracles import kernels
 from retrasyn.oracles.base import Oracle
 from retrasyn.oracles.registry import ORACLES, OracleRow
-from retrasyn.oracles.threshold import WORD, noise_threshold
+from retrasyn.oracles.threshold import noise_threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,6 @@ class OUE(Oracle):
     def threshold(self) -> int:
         """T: a noise bit is 1 iff a 64-bit word is below it."""
         return noise_threshold(self.epsilon)
-
-    @property
-    def p(self) -> float:
-        """Probability that the true bit is on."""
-        return 0.5
-
-    @property
-    def q(self) -> float:
-        """Probability of a noise bit, T / 2^64."""
-        return self.threshold / WORD
 
     def perturb(
         self,

@@ -21,7 +21,7 @@ from retrasyn.oracles.single import (
     report_symbol,
     report_unary,
 )
-from retrasyn.oracles.threshold import hash_range
+from retrasyn.oracles.threshold import hash_range, lie_chance
 
 if TYPE_CHECKING:
     from retrasyn.messages import Grant, Question
@@ -55,6 +55,7 @@ class OracleRow:
     name: str  # in settings, manifests and receipts
     report: ReportMaker  # the function that devices run
     largest: Callable[[int, int], int]  # from epsilon in micro-nats and the number of answers
+    support: Callable[[int, int], tuple[float, float]]  # p and q, from the same
     n_free: int = 0  # leading bytes of arbitrary value
     implementation: str  # "module:class" of an `Oracle` for many reports at once
     law: str = ""  # "module:class" of a `ReportLaw` for the audit; empty: none
@@ -81,6 +82,7 @@ ORACLES: dict[str, OracleRow] = {
             name="oue",
             report=report_unary,
             largest=lambda epsilon, n_answers: (1 << n_answers) - 1,  # noqa: ARG005 - one for all
+            support=lambda epsilon, n_answers: (0.5, lie_chance(epsilon, 1)),  # noqa: ARG005
             implementation="retrasyn.oracles.oue:OUE",
             law="retrasyn.audit.laws:UnaryLaw",
             poisoning_tests=True,
@@ -89,6 +91,10 @@ ORACLES: dict[str, OracleRow] = {
             name="grr",
             report=report_symbol,
             largest=lambda epsilon, n_answers: n_answers,  # noqa: ARG005 - null is the last
+            support=lambda epsilon, n_answers: (
+                1.0 - lie_chance(epsilon, n_answers),
+                lie_chance(epsilon, n_answers) / n_answers,  # the others share the lies evenly
+            ),
             implementation="retrasyn.oracles.grr:GRR",
             law="retrasyn.audit.laws:SymbolLaw",
         ),
@@ -96,6 +102,10 @@ ORACLES: dict[str, OracleRow] = {
             name="olh",
             report=report_hash,
             largest=lambda epsilon, n_answers: hash_range(epsilon) - 1,  # noqa: ARG005
+            support=lambda epsilon, n_answers: (  # noqa: ARG005
+                1.0 - lie_chance(epsilon, hash_range(epsilon) - 1),
+                1.0 / hash_range(epsilon),  # for a good hash
+            ),
             n_free=SEED_BYTES,
             implementation="retrasyn.oracles.hashed:OLH",
             law="retrasyn.audit.laws:HashLaw",
@@ -108,6 +118,10 @@ BINARY = OracleRow(
     name="binary",
     report=report_binary,
     largest=lambda epsilon, n_answers: 1,  # noqa: ARG005
+    support=lambda epsilon, n_answers: (  # noqa: ARG005
+        1.0 - lie_chance(epsilon, 1),
+        lie_chance(epsilon, 1),
+    ),
     implementation="retrasyn.oracles.binary:BinaryResponse",
 )
 """The binary response: used for every yes-or-no question, whatever oracle is named."""

@@ -55,6 +55,15 @@ def lie_threshold(epsilon: int, others: int) -> int:
         bits *= 2
 
 
+def lie_chance(epsilon: int, others: int) -> float:
+    """Return the probability of a lie, T / 2^64.
+
+    >>> round(lie_chance(1_000_000, 1), 6)
+    0.268941
+    """
+    return lie_threshold(epsilon, others) / WORD
+
+
 def noise_threshold(epsilon: int) -> int:
     """Return T of a bit, whose only other answer is its opposite.
 

@@ -21,7 +21,9 @@ from retrasyn.planning.closed_forms import (
     totals,
 )
 from retrasyn.planning.trial import N_TIMESTAMPS, City, Trial, built_in_cities, run_trial
+from retrasyn.privacy.usual_place import UsualPlace
 from retrasyn.run_settings import MAX_EPSILON, MAX_WINDOW, RunSettings
+from retrasyn.simulation.accounting import usual_place_of
 from retrasyn.simulation.city import CITY_BOX
 from retrasyn.space import Grid
 
@@ -60,6 +62,7 @@ class Row:
     side: int
     cell_share: float  # mean share of people per cell
     cell_error: float  # its standard error, from one timestamp
+    usual_place: UsualPlace | None = None  # after how long linked reports tell it
     density: Prospect | None = None
     transition: Prospect | None = None
     lost_detail: float | None = None
@@ -156,7 +159,7 @@ def forecast(
         window=window,
         gap=gap,
         noise=noise,
-        rows=tuple(_closed_row(means.on(side), noise) for side in SIDES),
+        rows=tuple(_closed_row(means.on(side), noise, period / 1_000_000) for side in SIDES),
         changes=tuple(_changes(means, noise)),
         lifetime=tuple(totals(period=period, epsilon=epsilon, gap=gap)),
         n_timestamps=n_timestamps,
@@ -244,10 +247,15 @@ def _check(method: Method, n_users: int, seed: int) -> None:
         raise SettingError(f"seed={seed} must be a whole number from 0 on")
 
 
-def _closed_row(settings: RunSettings, noise: ExpectedNoise) -> Row:
+def _closed_row(settings: RunSettings, noise: ExpectedNoise, period: float) -> Row:
     """Return the row of a grid from closed forms only."""
     side = settings.grid.side
-    return Row(side=side, cell_share=side**-2, cell_error=noise.cell_error(settings.states))
+    return Row(
+        side=side,
+        cell_share=side**-2,
+        cell_error=noise.cell_error(settings.states),
+        usual_place=usual_place_of(settings, period=period),
+    )
 
 
 def _changes(means: _Means, noise: ExpectedNoise) -> Iterator[Change]:

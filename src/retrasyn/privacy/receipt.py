@@ -9,6 +9,7 @@ from typing import Any
 
 from retrasyn._version import __version__
 from retrasyn.messages import MICRO
+from retrasyn.privacy.usual_place import UsualPlace
 
 FORMAT = 1
 """Format version of receipts; a different set of fields gets a different number."""
@@ -123,6 +124,7 @@ class Receipt:
     within_guarantee: bool  # in the declared unit and ledger key
     within_epsilon_per_person: bool  # per person and position, whatever was declared
     lifetime: Lifetime
+    usual_place: UsualPlace | None  # None: there is but one place, or no privacy
     presence: str
     seed: int | None
     grid: int
@@ -203,11 +205,9 @@ _PRESENT = (
 )
 _COPIED = "how long real devices stay: the release shows their exact numbers by duration"
 _ENROLLED = "who is enrolled"
-_ALWAYS = (
-    "facts about groups: what most people do is what the release is meant to show",
-    "long-run repetition: a position held for k windows is reported up to k times",
-    "two devices of one person",
-)
+_GROUPS = "facts about groups: what most people do is what the release is meant to show"
+_REPEATED = "long-run repetition: a position held for k windows is reported up to k times"
+_TWO_DEVICES = "two devices of one person"
 _NOTHING = "anything: this method is for simulation only and NOT PRIVATE"
 _SEEDED = (
     "anything against a reader who knows the seed or tries all likely ones: the simulated noise "
@@ -233,6 +233,7 @@ def left_open(
     length_from_data: bool,
     enrols_on_sight: bool,
     clipped: bool,
+    usual_place: UsualPlace | None,
 ) -> tuple[str, ...]:
     """List what is not protected, starting with the weaknesses of this run."""
     if not private:
@@ -255,7 +256,8 @@ def left_open(
         _SEEDED: seeded,
     }
     own = [weakness for weakness, holds in weaknesses.items() if holds]
-    return (*own, *_left_open_by(presence), *_ALWAYS)
+    repeated = _REPEATED if usual_place is None else f"long-run repetition: {usual_place.statement}"
+    return (*own, *_left_open_by(presence), _GROUPS, repeated, _TWO_DEVICES)
 
 
 def _left_open_by(presence: str) -> tuple[str, ...]:
@@ -283,6 +285,7 @@ _TOLD = (
     "worst_window",
     "within_guarantee",
     "lifetime",
+    "usual_place",
     "not_protected",
 )
 

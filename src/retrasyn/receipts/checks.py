@@ -12,6 +12,7 @@ from retrasyn.errors import SettingError
 from retrasyn.interpretation import SAFE, Interpretation
 from retrasyn.messages import MICRO
 from retrasyn.methods import METHODS, find_method, parts_of, settings_of
+from retrasyn.oracles.registry import PAPER_ORACLE
 from retrasyn.privacy.receipt import (
     Lifetime,
     Receipt,
@@ -19,8 +20,8 @@ from retrasyn.privacy.receipt import (
     left_open,
     state_guarantee,
 )
-from retrasyn.run_settings import micro_nats
-from retrasyn.simulation.accounting import noise_of
+from retrasyn.run_settings import RunSettings, micro_nats
+from retrasyn.simulation.accounting import noise_of, usual_place_of
 from retrasyn.space import Box, Grid, StateSpace
 
 Verdict = Literal["ok", "FAIL", "unknown"]
@@ -123,6 +124,29 @@ def check_lifetime(receipt: Receipt) -> Check:
         f"{exact.epsilon:g} per {exact.per}"
     )
     return judge("lifetime", fields, faults, fine)
+
+
+def check_usual_place(receipt: Receipt) -> Check:
+    """Recompute after how many reports a usual place is known."""
+    stated = receipt.usual_place
+    period = cap = None
+    if stated is not None and receipt.door == "rounds":
+        period, cap = stated.period, stated.lifetime_cap
+    try:
+        settings = RunSettings.of(
+            receipt.method,
+            grid=Grid(Box(0.0, 0.0, 1.0, 1.0), receipt.grid),
+            epsilon=receipt.epsilon,
+            window=receipt.window,
+            unit=receipt.unit,  # type: ignore[arg-type]  # an unknown one is refused
+            oracle=receipt.oracle if receipt.private else PAPER_ORACLE,
+        )
+        exact = usual_place_of(settings, period=period, lifetime_cap=cap)
+    except SettingError as error:
+        return judge("usual place", ["usual_place"], [str(error)], "")
+    known = "never: there is one place, or no privacy" if exact is None else f"after {exact.words}"
+    faults = [] if stated == exact else [f"it should be known {known}"]
+    return judge("usual place", ["usual_place"], faults, f"known {known}")
 
 
 def check_counts(receipt: Receipt) -> Check:
@@ -379,6 +403,7 @@ def check_left_open(receipt: Receipt) -> Check:
             length_from_data=receipt.length_scale_from_data,
             enrols_on_sight=on_sight,
             clipped=receipt.n_points_dropped > 0,
+            usual_place=receipt.usual_place,
         )
         for on_sight in (False, True)
     ]

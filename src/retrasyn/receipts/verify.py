@@ -124,7 +124,7 @@ _OTHERS = ("data_file", "retrasyn_version")
 def check_rerun(receipt: Receipt, real: Trajectories | None, data: Path | None) -> Check:
     """Repeat the run, if input and seed are known; compare every field and every point."""
     if receipt.door == "rounds":
-        counts = ("n_reports", "n_points_out", "n_streams_out")
+        counts = ("n_reports", "n_points_out", "n_streams_out", "usual_place")
         return unknown(
             "run", (*_FIELDS, *counts), "the reports of real devices, which are gone on purpose"
         )
@@ -212,6 +212,7 @@ def verify(
         checks.check_recount(receipt),
         checks.check_verdicts(receipt),
         checks.check_lifetime(receipt),
+        checks.check_usual_place(receipt),
         checks.check_counts(receipt),
         checks.check_reading(receipt),
         checks.check_guarantee(receipt),

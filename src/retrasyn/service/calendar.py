@@ -43,10 +43,19 @@ class Calendar:
         return self._latest.get(t)
 
     def current(self, now: float) -> RoundRow | None:
-        """Return the round that is open."""
-        if self.newest is None or now >= self.campaign.closing_of(self.newest):
-            return None
-        return self._latest[self.newest]
+        """Return the round that is open; one that was folded early, with its campaign, is not."""
+        row = None if self.newest is None else self.waiting.get(self.newest)
+        return None if row is None or now >= self.campaign.closing_of(row.t) else row
+
+    def coming(self, now: float) -> int:
+        """Return the round that is open, or else the next one to open."""
+        t = max(self.campaign.round_at(now), 0)
+        row = self.current(now)
+        if row is not None:
+            return row.t
+        if now >= self.campaign.closing_of(t):
+            t += 1
+        return t if self.newest is None else max(t, self.newest + 1)
 
     def next_opening(self, now: float) -> int:
         """Return the time at which the next round opens."""

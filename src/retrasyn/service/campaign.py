@@ -1,34 +1,26 @@
-"""One campaign: its manifest, its signing key, and the curator that keeps to them.
-
-The settings behind the manifest are kept in the folder. The same settings mean the same manifest
-at every start; others mean a new one, which devices refuse until their owners have agreed.
-"""
+"""One campaign: its manifest, its signing key, and the curator that keeps to them."""
 
 from __future__ import annotations
 
 import dataclasses
-import logging
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from retrasyn.curator import Curator
 from retrasyn.engines.base import Engine
-from retrasyn.errors import InputError, SettingError
-from retrasyn.files import is_there, write_durably
+from retrasyn.errors import SettingError
 from retrasyn.messages import MICRO, Manifest, Round
 from retrasyn.methods import Method
 from retrasyn.privacy.selection import age_thresholds
 from retrasyn.run_settings import RunSettings
 from retrasyn.service.secrets import Secrets, Signer
-from retrasyn.service.settings import CampaignSettings, Settings
+from retrasyn.service.settings import CampaignSettings
+from retrasyn.simulation.accounting import usual_place_of
 from retrasyn.space import Box, Grid
 from retrasyn.wire import encode_manifest, encode_round, manifest_id
 
 Sampling = Literal["phase", "self", "curator"]
-_FREE = {"close_after", "grace", "epoch"}
-"""Settings that may change within a campaign: rounds state the first two, the epoch is kept."""
-_log = logging.getLogger(__name__)
+_CAP_OF_ONE_CELL = 1000  # reports; a single cell leaves no place to tell
 
 
 def run_settings_of(settings: CampaignSettings) -> RunSettings:
@@ -39,7 +31,7 @@ def run_settings_of(settings: CampaignSettings) -> RunSettings:
         epsilon=settings.epsilon,
         window=settings.window,
         unit=settings.unit,
-        settings={name: _text(value) for name, value in settings.settings.items()},
+        settings={name: setting_text(value) for name, value in settings.settings.items()},
         oracle=settings.oracle,
     )
     method = run.method
@@ -110,10 +102,29 @@ def manifest_of(
         strata=method.topics,
         other_share=round(method.division.other_share * MICRO),
         ages=age_thresholds(run.gap) if method.ages else (),
-        lifetime_cap=int(settings.lifetime_cap * MICRO),
+        lifetime_cap=lifetime_cap_of(settings, run),
         retention=settings.retention,
         **fields,
     )
+
+
+def lifetime_cap_of(settings: CampaignSettings, run: RunSettings) -> int:
+    """Return the most that a device ever spends, in micro-nats.
+
+    Unless it is set, it is one report less than what tells a usual place.
+    """
+    if settings.lifetime_cap is not None:
+        return int(settings.lifetime_cap * MICRO)
+    place = usual_place_of(run)
+    if place is None:
+        return _CAP_OF_ONE_CELL * run.budget
+    if place.reports == 1:
+        raise SettingError(
+            f"epsilon={settings.epsilon:g} on {settings.grid} x {settings.grid} cells: one report "
+            "tells a place more often than not, so there is no lifetime_cap that hides it; lower "
+            "epsilon, or set lifetime_cap and let owners decide"
+        )
+    return (place.reports - 1) * run.budget
 
 
 def _micro(settings: CampaignSettings) -> tuple[int, int, int, int]:
@@ -121,7 +132,7 @@ def _micro(settings: CampaignSettings) -> tuple[int, int, int, int]:
     return x0, y0, x1, y1
 
 
-def _text(value: str | float | bool) -> str:  # noqa: FBT001 - a switch of a method is a value
+def setting_text(value: str | float | bool) -> str:  # noqa: FBT001 - a switch of a method is a value
     """Write a setting as the command line takes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -137,29 +148,6 @@ class Campaign:
     envelope: bytes
     run_settings: RunSettings
     signer: Signer = field(repr=False)
-
-    @classmethod
-    def open(cls, settings: Settings, secrets: Secrets, now: float) -> Campaign:
-        """Continue the campaign in the folder if its settings are the same, or begin a new one."""
-        wanted = settings.campaign
-        kept = _read(secrets)
-        same = kept is not None and _binding(kept) == _binding(wanted)
-        if same and kept is not None and wanted.epoch in ("next", kept.epoch):
-            return cls.of(wanted.model_copy(update={"epoch": kept.epoch}), secrets)
-        campaign = cls.of(_dated(wanted, kept, now), secrets)
-        if kept is not None:
-            if campaign.id == cls.of(kept, secrets).id:
-                raise SettingError(
-                    "the method or the seed changed, and the manifest does not show it; give the "
-                    'campaign another name, or set epoch = "next"'
-                )
-            _log.warning("campaign changed manifest=%s", campaign.id.hex())
-        return campaign
-
-    def keep(self, secrets: Secrets) -> None:
-        """Write the settings that the next start continues with."""
-        text = self.settings.model_dump_json(indent=2)
-        write_durably(_place(secrets), text.encode() + b"\n", private=True)
 
     @classmethod
     def of(cls, settings: CampaignSettings, secrets: Secrets) -> Campaign:
@@ -183,12 +171,6 @@ class Campaign:
             ),
             signer=signer,
         )
-
-    @staticmethod
-    def kept(secrets: Secrets) -> Campaign | None:
-        """Return the campaign that was run last in a folder."""
-        settings = _read(secrets)
-        return None if settings is None else Campaign.of(settings, secrets)
 
     @property
     def grid(self) -> Grid:
@@ -229,35 +211,3 @@ class Campaign:
                 previous=previous,
             )
         )
-
-
-def _binding(settings: CampaignSettings) -> CampaignSettings:
-    """Return settings without those that may change within a campaign."""
-    return settings.model_copy(update=dict.fromkeys(_FREE, 0))
-
-
-def _dated(wanted: CampaignSettings, kept: CampaignSettings | None, now: float) -> CampaignSettings:
-    """Decide when round 0 opens: at the next whole period, and never at an epoch used before."""
-    if wanted.epoch != "next":
-        return wanted
-    epoch = (int(now) // wanted.period + 1) * wanted.period
-    if kept is not None and kept.epoch == epoch:
-        epoch += wanted.period
-    return wanted.model_copy(update={"epoch": epoch})
-
-
-def _place(secrets: Secrets) -> Path:
-    return secrets.folder / "campaign.json"
-
-
-def _read(secrets: Secrets) -> CampaignSettings | None:
-    """Return the settings of the campaign in a folder, if there is one."""
-    path = _place(secrets)
-    try:
-        if not is_there(path):
-            return None
-        return CampaignSettings.model_validate_json(path.read_bytes())
-    except (OSError, ValueError):
-        raise InputError(
-            f"{path} is damaged; put it back from a copy, or remove it to begin a new campaign"
-        ) from None

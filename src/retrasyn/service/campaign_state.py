@@ -16,7 +16,7 @@ from retrasyn.arrays import check_seal, load_arrays, save_arrays
 from retrasyn.curator import Curator
 from retrasyn.errors import CheckpointError, OutputError
 from retrasyn.files import make_durable
-from retrasyn.messages import Flags, Release
+from retrasyn.messages import MICRO, Flags, Release
 from retrasyn.privacy.receipt import Holds, Receipt
 from retrasyn.service.aggregation import HERE, Engines
 from retrasyn.service.campaign import Campaign
@@ -88,7 +88,12 @@ class CampaignState:
         """Return the receipt of one release: what the campaign cost so far."""
         manifest = self.campaign.manifest
         first = release.t - max(manifest.gap, manifest.window + 1)
-        receipt = receipt_of(self.recorded, after=first)
+        receipt = receipt_of(
+            self.recorded,
+            after=first,
+            period=manifest.period,
+            lifetime_cap=manifest.lifetime_cap / MICRO,
+        )
         n = release.n_points
         return receipt.holding(Holds(first_t=release.t, last_t=release.t, n_points=n, n_streams=n))
 

@@ -147,6 +147,11 @@ class CampaignRuntime:
         now = self.clock.now()
         return max(self.calendar.next_opening(now) - now, 0.0)
 
+    def n_reports_in(self, t: int) -> int:
+        """Return how many reports a release was made of."""
+        summary = self.releases.summary(t)
+        return 0 if summary is None else int(summary["n_reports"])
+
     def asked(self, t: int, ids: bytes) -> bytes:
         """Return one byte per device id, 16 bytes each: 1 if round t is meant for it."""
         row = self.calendar.row(t)

@@ -9,6 +9,7 @@ from retrasyn.errors import SettingError
 from retrasyn.service.aggregation import HERE, Engines
 from retrasyn.service.calendar import ServiceClock, SystemClock
 from retrasyn.service.campaign import Campaign
+from retrasyn.service.campaign_folder import CampaignFile, Chosen, choose, store_of
 from retrasyn.service.runtime import CampaignRuntime, Counters
 from retrasyn.service.scheduler import Scheduler, rehearse
 from retrasyn.service.secrets import Secrets
@@ -19,14 +20,18 @@ _log = logging.getLogger(__name__)
 
 
 class Service:
-    """Owns the folder, the store and the engines, and runs the campaign of the settings.
+    """Owns the folder, the store and the engines, and runs the campaign of the folder.
 
-    All methods belong to one event loop. From `start` on there are a `scheduler` and a `runtime`;
-    they can still be read after `stop`.
+    Settings that differ from it are refused unless a new campaign is asked for. All methods belong
+    to one event loop. From `start` on there are a `scheduler` and a `runtime`; they can still be
+    read after `stop`, and so can `beginning`, which says what the start was.
     """
 
-    def __init__(self, settings: Settings, clock: ServiceClock | None = None) -> None:
-        self.settings = settings
+    def __init__(
+        self, settings: Settings, clock: ServiceClock | None = None, *, new_campaign: bool = False
+    ) -> None:
+        self.settings, self.new_campaign = settings, new_campaign
+        self.beginning = ""
         self.clock: ServiceClock = clock or SystemClock()
         self.counters = Counters()
         self.operator_token = ""
@@ -56,25 +61,30 @@ class Service:
         self._secrets = secrets = Secrets.open(server.folder)
         try:
             self.operator_token = secrets.operator_token(server.operator_token_file)
-            before = Campaign.kept(secrets)
-            campaign = Campaign.open(self.settings, secrets, now)
-            sqlite = server.folder / "service.sqlite"
-            place = sqlite if server.store == "sqlite" else server.store
-            self._store = store = await asyncio.to_thread(open_store, place)
+            self._store = store = await asyncio.to_thread(self._open_store)
+            known = await asyncio.to_thread(store.campaigns)
+            chosen = choose(
+                self.settings, secrets, now, known=known, new_campaign=self.new_campaign
+            )
+            if chosen.how == "first":  # a kill from here on leaves no folder without settings
+                chosen.file.write(server.folder, begun=False)
             self._engines = await asyncio.to_thread(Engines.open, server)
-            if before is not None and before.id != campaign.id:
-                await self._finish(before, store)
-            campaign.keep(secrets)
-            self._scheduler = await self._recover(campaign, store)
+            if chosen.before is not None:
+                await self._finish(chosen.before, store)
+            await asyncio.to_thread(store.enter, chosen.campaign.id)
+            chosen.file.write(server.folder, begun=True)
+            self._scheduler = await self._recover(chosen.campaign, store)
+            self.beginning = self._describe(chosen, now)
             _check_clock(self.runtime, now)
         except BaseException:
             await self.stop()
             raise
         if runs:
             _log.info("getting ready; the first start of an installation takes some seconds")
-            await asyncio.to_thread(rehearse, campaign)
+            await asyncio.to_thread(rehearse, chosen.campaign)
             self.scheduler.start()
-        _log.info("campaign opened manifest=%s", campaign.id.hex())
+        level = logging.INFO if chosen.how in ("first", "same") else logging.WARNING
+        _log.log(level, "campaign opened manifest=%s how=%s", chosen.campaign.id.hex(), chosen.how)
 
     async def stop(self) -> None:
         """Stop asking, save a snapshot, close the store and leave the folder."""
@@ -90,6 +100,31 @@ class Service:
             if self._secrets is not None:
                 self._secrets.close()
                 self._secrets = None
+
+    def _open_store(self) -> CampaignStore:
+        """Open the database of the folder; only a campaign that begins may make one."""
+        folder = self.settings.server.folder
+        file = CampaignFile.read(folder)
+        place = store_of(self.settings, file)
+        make = file is None or not file.begun or self.new_campaign
+        return open_store(folder / "service.sqlite" if place == "sqlite" else place, make=make)
+
+    def _describe(self, chosen: Chosen, now: float) -> str:
+        """Say what this start is, and what was put back from a copy that is older than the rest."""
+        runtime = self.runtime
+        calendar = runtime.calendar
+        said = chosen.beginning(
+            newest=calendar.newest, coming=calendar.coming(now), n_devices=runtime.devices.n
+        )
+        last = -1 if runtime.state.t is None else runtime.state.t
+        ahead = (t for t in runtime.releases.timestamps if t > last)
+        if any(map(runtime.n_reports_in, ahead)):  # those of rounds that never opened have none
+            said += (
+                f" The database is an older copy: it ends at round {last}, and releases go up to "
+                f"{runtime.releases.newest}. Reports since then are gone; these releases stay as "
+                "they are."
+            )
+        return said
 
     async def _recover(self, campaign: Campaign, store: CampaignStore) -> Scheduler:
         """Set a campaign up where it was left: the newest snapshot, and the rounds since."""

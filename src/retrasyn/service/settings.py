@@ -172,9 +172,10 @@ class CampaignSettings(SettingsTable):
         description="Unix seconds at which round 0 opens. next: the next whole period at the "
         "first start.",
     )
-    lifetime_cap: float = Field(
-        default=1000.0,
-        description="Most that one device ever spends in this campaign, in nats.",
+    lifetime_cap: float | None = Field(
+        default=None,
+        description="Most that one device ever spends, in nats. If not set: as much as keeps its "
+        "usual place from being guessed right more often than not.",
         gt=0,
     )
     retention: int = Field(

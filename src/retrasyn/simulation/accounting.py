@@ -6,9 +6,9 @@ import dataclasses
 from typing import Any, Protocol
 
 from retrasyn.curator import Curator, CuratorState
-from retrasyn.messages import MICRO
+from retrasyn.messages import MICRO, Question
 from retrasyn.methods import Method, parts_of, settings_of
-from retrasyn.oracles.registry import find_oracle
+from retrasyn.oracles.registry import find_oracle, n_answers
 from retrasyn.privacy.receipt import (
     Lifetime,
     Receipt,
@@ -22,6 +22,8 @@ from retrasyn.privacy.receipt import (
     state_guarantee,
 )
 from retrasyn.privacy.replay import Replay
+from retrasyn.privacy.usual_place import UsualPlace
+from retrasyn.run_settings import RunSettings
 
 
 class AccountedRun(Protocol):
@@ -73,8 +75,33 @@ def replays_of(curator: Curator) -> tuple[Replay, Replay]:
     return Replay(curator.gap, furthest), Replay(curator.window + 1, furthest)
 
 
-def receipt_of(run: AccountedRun, *, after: int | None = None) -> Receipt:
-    """Return the receipt of a run so far, with all its rounds or only those after a timestamp."""
+def usual_place_of(
+    settings: RunSettings, *, period: float | None = None, lifetime_cap: float | None = None
+) -> UsualPlace | None:
+    """Return what the linked reports of one device tell; None if nothing, or not private."""
+    if not settings.method.division.private:
+        return None
+    n = n_answers(Question(about=settings.method.topics[0]), settings.states)
+    return UsualPlace.of(
+        find_oracle(settings.chosen_oracle).support(settings.budget, n),
+        n_places=settings.grid.n_cells,
+        gap=settings.gap,
+        period=period,
+        lifetime_cap=lifetime_cap,
+    )
+
+
+def receipt_of(
+    run: AccountedRun,
+    *,
+    after: int | None = None,
+    period: float | None = None,
+    lifetime_cap: float | None = None,
+) -> Receipt:
+    """Return the receipt of a run so far, with all its rounds or only those after a timestamp.
+
+    A campaign has a period, in seconds, and a lifetime cap, in nats; a simulation has neither.
+    """
     curator, state = run.curator, run.curator.state
     settings, method = curator.settings, curator.method
     reading, private = settings.interpretation, method.division.private
@@ -93,6 +120,7 @@ def receipt_of(run: AccountedRun, *, after: int | None = None) -> Receipt:
         timestamps=curator.window + 1,
         epsilon=worst_personal / MICRO if private else None,
     )
+    usual_place = usual_place_of(settings, period=period, lifetime_cap=lifetime_cap)
     scale = curator.length_scale
     errors = state.mean_errors
     first_t = 0 if state.first_t is None else state.first_t
@@ -130,6 +158,7 @@ def receipt_of(run: AccountedRun, *, after: int | None = None) -> Receipt:
             epsilon=curator.epsilon / MICRO,
             private=private,
         ),
+        usual_place=usual_place,
         presence=describe_presence(method.presence, clipped=clipped),
         seed=settings.public_seed,
         grid=curator.grid.side,
@@ -162,6 +191,7 @@ def receipt_of(run: AccountedRun, *, after: int | None = None) -> Receipt:
             length_from_data=reading.length_scale == "data",
             enrols_on_sight=run.enrols_on_sight,
             clipped=clipped,
+            usual_place=usual_place,
         ),
         standard_error=None if errors is None else StandardErrors(*errors),
         rounds=_rounds_of(state, after),

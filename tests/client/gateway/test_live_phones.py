@@ -144,6 +144,7 @@ def test_each_phone_message_ends_up_as_one_counted_report_and_no_coordinate_leav
         "method": "uniform-b",
         "oracle": "grr",
         "epsilon": 40,
+        "lifetime_cap": 1000,
         "window": 1,
         "period": 2,
     }

@@ -1,6 +1,6 @@
 // The view "Privacy": what is promised, what was spent of it, and what is not protected.
 
-import { api, type Receipt, type Status } from "../api.ts";
+import { api, type Receipt, type Status, type UsualPlace } from "../api.ts";
 import type { State, Store } from "../store.ts";
 import { fill, speak, type Speech } from "../texts/index.ts";
 import { byId, make, show, write } from "./page.ts";
@@ -96,12 +96,24 @@ function showSpent(account: Account, status: Status, speech: Speech): void {
   write("lifetime", speech.say("lifetime", { whose, n: speech.number(lifetime.timestamps), epsilon: bounded(lifetime.epsilon) }));
   byId("not-protected").replaceChildren(
     ...account.not_protected.map((line) => {
-      const translated = speech.statements?.notProtected[line];
+      const translated = translateOpen(line, account.usual_place, speech);
       const item = make("li", "", translated ?? line);
       if (!translated) item.lang = "en";
       return item;
     }),
   );
+}
+
+// What is not protected, in the reader's language; undefined where that is English, or we do not know the line.
+export function translateOpen(line: string, place: UsualPlace | null, speech: Speech): string | undefined {
+  const { statements } = speech;
+  if (!statements || !place || !line.startsWith("long-run repetition:")) return statements?.notProtected[line];
+  return fill(place.nights === null ? statements.usualPlace : statements.usualPlaceNights, {
+    reports: speech.number(place.reports),
+    timestamps: speech.number(place.timestamps),
+    nights: speech.number(place.nights ?? 0),
+    cap: speech.number(place.lifetime_cap ?? 0, 3),
+  });
 }
 
 const unitOf = (status: Status, speech: Speech) => speech.say(status.unit === "transition" ? "transitions" : "positions");

@@ -197,4 +197,7 @@ export const german: Statements = {
     "a person behind several streams: the data names no users":
       "eine Person hinter mehreren Strömen: die Daten nennen keine Personen",
   },
+  usualPlace: "lange Wiederholung: verknüpft verraten {reports} Meldungen vom selben Ort ({timestamps} Zeitschritte) einen gewohnten Ort",
+  usualPlaceNights:
+    "lange Wiederholung: verknüpft verraten {reports} Meldungen vom selben Ort einen gewohnten Ort (Nächte: etwa {nights}); Geräte hören bei ε {cap} auf",
 };

@@ -168,4 +168,6 @@ export interface Statements {
   presenceSame: string;
   presenceHidden: string;
   notProtected: Readonly<Record<string, string>>;
+  usualPlace: string; // of a simulation
+  usualPlaceNights: string; // of a campaign
 }

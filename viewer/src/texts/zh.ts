@@ -187,4 +187,7 @@ export const chinese: Statements = {
     "a person with several streams: each stream has a budget of its own": "拥有多条轨迹的人：每条轨迹有各自的预算",
     "a person behind several streams: the data names no users": "多条轨迹背后的人：数据未标明用户",
   },
+  usualPlace: "长期重复：同一地点的 {reports} 次报告（{timestamps} 个时间步）关联起来会暴露常去地点",
+  usualPlaceNights:
+    "长期重复：同一地点的 {reports} 次报告关联起来会暴露常去地点（约 {nights} 晚）；设备在 ε 达到 {cap} 时停止",
 };

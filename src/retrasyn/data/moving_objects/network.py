@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from retrasyn.data.writing_files import check_place
 from retrasyn.errors import InputError, OutputError
@@ -178,6 +176,9 @@ def _largest_part(
     road_class: npt.NDArray[np.int8],
 ) -> RoadNetwork:
     """Drop nodes outside the largest connected part, with one warning."""
+    from scipy.sparse import coo_array  # noqa: PLC0415 - slow to import, rarely needed
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 - the same
+
     links = coo_array((np.ones(ends.shape[1], np.int8), tuple(ends)), shape=(x.size, x.size))
     part = connected_components(links, directed=False)[1] if x.size else np.zeros(0, np.int32)
     sizes = np.bincount(part, minlength=1)

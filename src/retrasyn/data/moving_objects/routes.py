@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 
 from retrasyn.data.moving_objects.kernels import count_hops, fill_routes
 from retrasyn.data.moving_objects.network import CLASS_RATIO, RoadNetwork
@@ -66,6 +64,9 @@ def find_routes(
     A lead arc, if given, comes first and ends at the trip's origin. `breathe` is called between
     batches and may raise to stop.
     """
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import, rarely needed
+    from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415 - the same
+
     n_nodes = arcs.begin.size - 1
     graph = csr_array((arcs.duration, arcs.head, arcs.begin), shape=(n_nodes, n_nodes))
     order = np.argsort(destination, kind="stable")  # trips by destination

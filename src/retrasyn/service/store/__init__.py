@@ -10,13 +10,13 @@ from retrasyn.service.store.sql import SQLStore
 from retrasyn.service.store.sqlite import SQLiteConnection
 
 
-def open_store(place: str | Path) -> CampaignStore:
-    """Open a store; make it if it is new, and migrate its tables to this version."""
+def open_store(place: str | Path, *, make: bool = True) -> CampaignStore:
+    """Open a store and migrate its tables to this version; a missing file is made if wished."""
     engine: Connection
     if str(place).startswith(("postgresql://", "postgres://")):
         engine = PostgresConnection(str(place))
     else:
-        engine = SQLiteConnection(Path(place))
+        engine = SQLiteConnection(Path(place), make=make)
     try:
         return SQLStore(engine)
     except BaseException:

@@ -1,7 +1,8 @@
 """What a store keeps, and the promise of every call: what it wrote is durable when it returns.
 
 A store is called from one thread at a time. Whatever goes wrong is a `StoreError`; whether the
-call was carried out is then unknown, and asking again is safe.
+call was carried out is then unknown, and asking again is safe. From `enter` on, a store in which
+others have put back, swapped or deleted what it wrote takes no more writes.
 """
 
 from __future__ import annotations
@@ -63,6 +64,10 @@ class CampaignStore(Protocol):
 
     def probe(self, size: int = 0) -> None:
         """Write so many bytes durably, to check that this works, and delete them."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def campaigns(self) -> Sequence[bytes]:
+        """Return the ids of all campaigns that were ever entered."""
         ...  # pragma: no cover - a protocol has no body
 
     def enter(self, campaign: bytes) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from retrasyn.errors import StoreError, UnknownToken
 from retrasyn.service.store.base import Connection, DeviceRow, FoldedRow, RoundRow, Row
@@ -60,9 +62,45 @@ class Tables:
     """The tables of this version; see `base.CampaignStore` for what each call promises."""
 
     engine: Connection
+    _session: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
+    _written: int | None = None  # number of the last write that is known to be durable
+    _tried: int = 0  # and of the last one that may be
 
     def __post_init__(self) -> None:
         migrate(self.engine)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Run the block as one transaction, if the last write is still there.
+
+        Every write replaces the number of the one before it. Where that is not found, rows have
+        vanished or an older copy was put in their place, and what was acknowledged is lost.
+        """
+        with self.engine.transaction():
+            if self._written is not None:
+                self._tried += 1
+                found = self.engine.execute(
+                    "UPDATE small_values SET value = ? WHERE name = 'last write' "
+                    "AND value BETWEEN ? AND ? RETURNING name",
+                    [self._stamp(n) for n in (self._tried, self._written, self._tried - 1)],
+                )
+                if not found:
+                    raise StoreError(
+                        f"{self.engine.place} does not hold what was written to it last: it was "
+                        "emptied, or an older copy was put in its place; put back what was there, "
+                        "or restart the service, which says where it goes on"
+                    )
+            yield
+        if self._written is not None:
+            self._written = self._tried
+
+    def begin_session(self) -> None:
+        """Number the writes from here on; belongs into a transaction."""
+        self.put("last write", self._stamp(0))
+        self._written = self._tried = 0
+
+    def _stamp(self, number: int) -> bytes:
+        return self._session + number.to_bytes(8, "big")
 
     def close(self) -> None:
         """Close the file or the connection."""
@@ -70,8 +108,9 @@ class Tables:
 
     def probe(self, size: int = 0) -> None:
         """Write some bytes durably, and delete them."""
-        self.put("probe", bytes(size))
-        self.put("probe", b"")
+        for value in (bytes(size), b""):
+            with self.writing():
+                self.put("probe", value)
 
     def get(self, name: str) -> bytes | None:
         """Return a named value."""
@@ -94,7 +133,7 @@ class Tables:
             _log.warning("tidying failed table=%s fault=%s", table, fault)
 
     def insert(self, table: str, columns: str, rows: Sequence[Row], *, ending: str = "") -> None:
-        """Insert rows, many in one statement; a few are one transaction by themselves."""
+        """Insert rows, many in one statement."""
         row_places = f"({', '.join('?' * (columns.count(',') + 1))})"
         for first in range(0, len(rows), PAGE):
             some = rows[first : first + PAGE]
@@ -126,7 +165,7 @@ class Enrolments(Tables):
 
     def add_tokens(self, hashes: Iterable[bytes]) -> None:
         """Keep the hashes of tokens."""
-        with self.engine.transaction():
+        with self.writing():
             rows = [(hashed,) for hashed in hashes]
             self.insert("tokens", "hash", rows, ending="ON CONFLICT (hash) DO NOTHING")
 
@@ -136,7 +175,7 @@ class Enrolments(Tables):
         """Use up one token for each device."""
         if len(hashes) != len(devices):
             raise ValueError(f"{len(hashes)} tokens do not enrol {len(devices)} devices")
-        with self.engine.transaction():
+        with self.writing():
             first = self._take_keys(len(devices))
             if self._take_tokens(hashes) < len(hashes):
                 raise UnknownToken(
@@ -149,7 +188,8 @@ class Enrolments(Tables):
     def remove_device(self, device: bytes) -> bool:
         """Delete a device's row."""
         statement = "DELETE FROM devices WHERE device = ? RETURNING key"
-        removed = bool(self.engine.execute(statement, (device,)))
+        with self.writing():
+            removed = bool(self.engine.execute(statement, (device,)))
         if removed:
             self.tidy("devices")
         return removed
@@ -177,6 +217,11 @@ class SQLStore(Enrolments):
     _campaign: int = -1  # none is entered
     _number: int = 0  # of the next blob; only ever grows
 
+    def campaigns(self) -> Sequence[bytes]:
+        """Return the ids of all campaigns."""
+        rows = self.engine.execute("SELECT id FROM campaigns ORDER BY number")
+        return [bytes(name) for (name,) in rows]
+
     def enter(self, campaign: bytes) -> None:
         """Use the rounds of this campaign; raw frames of any other are deleted."""
         with self.engine.transaction():
@@ -187,17 +232,19 @@ class SQLStore(Enrolments):
                 self.insert("campaigns", "number, id", [(number, campaign)])
             self.engine.execute("DELETE FROM frames WHERE campaign <> ?", (number,))
             newest = self.engine.execute("SELECT COALESCE(MAX(number), -1) FROM frames")
+            self.begin_session()
         self._campaign, self._number = number, int(newest[0][0]) + 1
         self.tidy("frames")
 
     def add_round(self, row: RoundRow) -> None:
         """Keep a round that opens."""
         values = (row.epsilon, str(row.portion), row.ends, row.envelope, row.drawn)
-        self.engine.execute(
-            "INSERT INTO rounds (campaign, t, epsilon, portion, ends, envelope, drawn) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (campaign, t) DO NOTHING",
-            (self._entered(), row.t, *values),
-        )
+        with self.writing():
+            self.engine.execute(
+                "INSERT INTO rounds (campaign, t, epsilon, portion, ends, envelope, drawn) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (campaign, t) DO NOTHING",
+                (self._entered(), row.t, *values),
+            )
         if self._rounds_from(row.t, row.t) != [row]:
             raise StoreError(f"round {row.t} was opened otherwise before; it cannot be changed")
 
@@ -206,11 +253,12 @@ class SQLStore(Enrolments):
         return self._rounds_from(first, (1 << 32) - 1)
 
     def append(self, blobs: Sequence[tuple[int, bytes]]) -> None:
-        """Keep what was accepted: one statement, one transaction."""
+        """Keep what was accepted: one transaction."""
         campaign, first = self._entered(), self._number
         self._number += len(blobs)
         rows = [(campaign, t, number, blob) for number, (t, blob) in enumerate(blobs, start=first)]
-        self.insert("frames", "campaign, t, number, body", rows)
+        with self.writing():
+            self.insert("frames", "campaign, t, number, body", rows)
 
     def frames(self, t: int) -> Sequence[bytes]:
         """Return the blobs of a round."""
@@ -232,7 +280,7 @@ class SQLStore(Enrolments):
     def fold(self, row: FoldedRow, *, marks: bytes, forget_before: int) -> None:
         """Keep the folded round, delete its frames."""
         place = (self._entered(), row.t)
-        with self.engine.transaction():
+        with self.writing():
             before = self.engine.execute(
                 "SELECT body, digest FROM folded WHERE campaign = ? AND t = ?", place
             )

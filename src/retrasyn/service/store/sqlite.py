@@ -1,4 +1,9 @@
-"""SQLite: one file, readable by its owner only, on disk before a commit returns."""
+"""SQLite: one file, readable by its owner only, on disk before a commit returns.
+
+A file that is deleted stays writable for whoever has it open, and what is written to it is lost. So
+before and after every transaction it is made sure that the path still leads to the file, and before
+it that nobody else has written to the file.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +27,8 @@ _PRAGMAS = (
     "PRAGMA wal_autocheckpoint = 4000",
 )
 _WAIT = 5.0  # seconds for a back-up or a curious reader to let go
+Identity = tuple[int, int]
+"""Device and inode of a file."""
 
 
 @dataclass(slots=True)
@@ -30,6 +37,10 @@ class SQLiteConnection:
 
     path: Path
     bytes_type: str = "BLOB"
+    make: bool = True  # a file that is missing; only until it was opened for the first time
+    _file: Identity | None = None
+    _log: Identity | None = None  # of the write-ahead log, as long as there is a connection
+    _content: tuple[int, int] = (0, 0)  # size and time of change, as our own last statement left it
     _connection: sqlite3.Connection | None = field(default=None, repr=False)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)  # whoever calls
 
@@ -42,7 +53,14 @@ class SQLiteConnection:
         """Run one statement."""
         try:
             with self._lock:
-                return self._connected().execute(statement, values).fetchall()
+                connection = self._connected()
+                if not connection.in_transaction:
+                    self._check_files(changed_by_us=False)
+                try:
+                    return connection.execute(statement, values).fetchall()
+                finally:  # also what failed half-way, on a full disk, may have changed the file
+                    if not connection.in_transaction:
+                        self._check_files(changed_by_us=True)
         except (sqlite3.Error, OSError) as fault:
             raise self._broken(fault) from None
 
@@ -73,19 +91,72 @@ class SQLiteConnection:
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
-            if not is_there(self.path):
-                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600))
+            is_first = self._file is None
+            self._find()
             connection = sqlite3.connect(
                 self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False
             )
             try:
                 for pragma in _PRAGMAS:
                     connection.execute(pragma)
-            except sqlite3.Error:
+                connection.execute("SELECT name FROM sqlite_master").fetchone()  # opens the log
+                if is_first:
+                    self._check_whole(connection)
+                self._log = _identity(self._log_path.stat())
+                self._check_files(changed_by_us=True)
+            except (sqlite3.Error, OSError, StoreError):
                 connection.close()  # or the next commit would go without them
                 raise
             self._connection = connection
         return self._connection
+
+    @property
+    def _log_path(self) -> Path:
+        return self.path.with_name(f"{self.path.name}-wal")
+
+    def _find(self) -> None:
+        """Find the file, or make it if it is new."""
+        if not is_there(self.path):
+            if not self.make and self._file is None:
+                raise StoreError(
+                    f"{self.path} is missing; put it back from a copy, or begin another campaign "
+                    "with --new-campaign, for which every device has to enrol again"
+                )
+            if not self.make:
+                raise self._lost("was deleted while the service ran")
+            os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600))
+        found = _identity(self.path.stat())
+        if self._file not in (None, found):
+            raise self._lost("was replaced while the service ran")
+        self._file, self.make = found, False
+
+    def _check_whole(self, connection: sqlite3.Connection) -> None:
+        """Refuse a damaged file, such as a copy that met the write-ahead log of another."""
+        ((found,),) = connection.execute("PRAGMA quick_check(1)").fetchall()
+        if found != "ok":
+            raise StoreError(
+                f"{self.path} is damaged ({' '.join(found.split()):.100}); restore a back-up "
+                "into an empty folder"
+            )
+
+    def _check_files(self, *, changed_by_us: bool) -> None:
+        """Refuse to go on if the file or its log is not what this connection has open."""
+        try:
+            file, log = self.path.stat(), self._log_path.stat()
+        except FileNotFoundError:
+            raise self._lost("or its log was deleted while the service ran") from None
+        if (_identity(file), _identity(log)) != (self._file, self._log):
+            raise self._lost("or its log was replaced while the service ran")
+        content = (file.st_size, file.st_mtime_ns)
+        if not changed_by_us and content != self._content:
+            raise self._lost("was written to by another program while the service ran")
+        self._content = content
+
+    def _lost(self, what: str) -> StoreError:
+        return StoreError(
+            f"{self.path} {what}, and nothing is acknowledged; put back the very file that was "
+            "there, or stop the service and restore a back-up into an empty folder"
+        )
 
     def _undo(self) -> None:
         connection = self._connection
@@ -100,3 +171,7 @@ class SQLiteConnection:
             f"{self.path} cannot be read or written ({fault}); "
             "see that its folder exists, may be written, and that the disk has room"
         )
+
+
+def _identity(found: os.stat_result) -> Identity:
+    return found.st_dev, found.st_ino

@@ -11,8 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from retrasyn.client.consent import usual_place_of
 from retrasyn.files import write_durably
 from retrasyn.service.basemap.basemap import BaseMap
+from retrasyn.service.campaign_folder import settings_in_force
 from retrasyn.service.runtime import CampaignRuntime
 from retrasyn.service.service import Service
 from retrasyn.service.settings import LimitSettings, ServerSettings, Settings
@@ -37,22 +39,31 @@ class Running:
 
     campaign: str
     guarantee: str
+    long_run: str  # what the guarantee does not cover
     period: int
     url: str
     link: str = field(repr=False)  # lets one device enrol; empty if none was asked for
     token_file: Path
     folder: Path
+    beginning: str  # whether the campaign is new, goes on or returns
 
 
-def run(settings: Settings, *, announce: Callable[[Running], None], link: bool = True) -> int:
+def run(
+    settings: Settings,
+    *,
+    announce: Callable[[Running], None],
+    link: bool = True,
+    new_campaign: bool = False,
+) -> int:
     """Serve until a signal comes; return the exit code: 0 after SIGTERM, 130 after Ctrl-C."""
-    return asyncio.run(_run(settings, announce, link=link))
+    service = Service(settings, new_campaign=new_campaign)
+    return asyncio.run(_run(service, announce, link=link))
 
 
-async def _run(settings: Settings, announce: Callable[[Running], None], *, link: bool) -> int:
-    base_map = BaseMap.open(settings.map, Box(*settings.campaign.box))
+async def _run(service: Service, announce: Callable[[Running], None], *, link: bool) -> int:
+    settings, app = service.settings, None
+    base_map = BaseMap.open(settings.map, Box(*settings_in_force(settings).box))
     server = WebServer(settings.server, header_seconds=settings.limits.header_seconds)
-    service, app = Service(settings), None
     stopped = on_signals()
     try:
         await service.start()
@@ -60,8 +71,9 @@ async def _run(settings: Settings, announce: Callable[[Running], None], *, link:
         app = CampaignApp(runtime, operator_token=token, base_map=base_map)
         await server.start(app)
         url = reachable(server.url)
+        beginning = service.beginning + _moved(runtime, url)
         write_durably(settings.server.folder / ADDRESS, url.encode() + b"\n")
-        announce(await _describe(runtime, url, link=link))
+        announce(await _describe(runtime, url, link=link, beginning=beginning))
         _log.info("serving address=%s", server.url)
         number = await stopped
         _log.info("stopping signal=%s", signal.Signals(number).name)
@@ -74,18 +86,33 @@ async def _run(settings: Settings, announce: Callable[[Running], None], *, link:
     return 130 if number == signal.SIGINT else 0
 
 
-async def _describe(runtime: CampaignRuntime, url: str, *, link: bool) -> Running:
+def _moved(runtime: CampaignRuntime, url: str) -> str:
+    """Say so if enrolled devices look for the service at another address."""
+    server = runtime.settings.server
+    try:
+        before = (server.folder / ADDRESS).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    if server.public_url or before == url or not runtime.devices.n:
+        return ""
+    return f" It was reached at {before} before: devices that enrolled there look for it there."
+
+
+async def _describe(runtime: CampaignRuntime, url: str, *, link: bool, beginning: str) -> Running:
     server, status = runtime.settings.server, runtime.status()
     folder, public = server.folder, server.public_url or url
     token = (await runtime.devices.mint(1))[0] if link else ""
+    place = usual_place_of(runtime.campaign.manifest)
     return Running(
         campaign=status["campaign"],
         guarantee=status["guarantee"],
+        long_run="" if place is None else f"Not hidden: {place.statement}.",
         period=status["period"],
         url=public,
         link=f"{public.rstrip('/')}/#enrol={token}" if token else "",
         token_file=server.operator_token_file or folder / "operator.token",
         folder=folder,
+        beginning=beginning,
     )
 
 
