@@ -17,6 +17,7 @@ from the original, and every entry there has to be a survivor.
 from __future__ import annotations
 
 import ast
+import fnmatch
 import io
 import os
 import re
@@ -138,45 +139,50 @@ def place_of(mutant: str) -> str:
 def main(words: list[str]) -> None:
     """Run the mutants, and end with an error unless the survivors are those that are listed."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutmut"]
-    chosen = [word for word in words if not word.startswith("-")]
-    jobs = [word for word in words if word.startswith("--max-children=")]
+    wanted = [word for word in words if not word.startswith("-")]
+    options = [word for word in words if word.startswith("--max-children=")]
+    again = "--again" in words
     copy_code(settings["only_mutate"])
-    if "--again" in words:
-        chosen += [name for name, status in results().items() if status not in _KILLED]
-    mutmut("run", *jobs, *chosen, shown=True)
-    found = results()
-    if chosen and "--again" not in words:
-        found = {name: status for name, status in found.items() if matches(name, chosen)}
-    report(found)
+    names = (
+        [name for name, status in results().items() if status not in _KILLED] if again else wanted
+    )
+    mutmut("run", *options, *names, shown=True)
+    sys.exit(report(results(), wanted or ["*"]))
 
 
-def matches(name: str, patterns: Iterable[str]) -> bool:
-    """Tell whether a name was asked for."""
-    import fnmatch
-
-    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
-
-
-def report(found: dict[str, str]) -> None:
-    """Print what survived; end with an error if it is not what is listed, or too much."""
-    listed = tomllib.loads(LISTED.read_text())["survivor"] if LISTED.exists() else []
-    known = {(entry["place"], entry["change"].strip()) for entry in listed}
+def report(found: dict[str, str], wanted: Iterable[str]) -> int:
+    """Print what survived; return 1 if it is not what is listed, or too much."""
+    found = {name: status for name, status in found.items() if matches(name, wanted)}
+    listed = {(entry["place"], entry["change"].strip()) for entry in read_listed()}
+    listed = {one for one in listed if matches(one[0], wanted)}
     survivors = {
         name: (place_of(name), change_of(name))
         for name, status in found.items()
         if status not in _KILLED
     }
-    unknown = {name: one for name, one in survivors.items() if one not in known}
+    unknown = {name: one for name, one in survivors.items() if one not in listed}
     for name, (place, change) in unknown.items():
         print(f"\n{place} ({name}, {found[name]})\n{change}")
-    gone = known - set(survivors.values())
-    killed = 1 - len(survivors) / len(found)
-    print(f"\n{dict(Counter(found.values()))}: {killed:.2%} of {len(found)} killed, ", end="")
-    print(f"{len(unknown)} unknown survivors, {len(gone)} listed ones gone")
+    gone = listed - set(survivors.values())
     for place, change in sorted(gone):
-        print(f"listed, and not among the survivors: {place}\n{change}")
-    if unknown or killed < LEAST_KILLED:
-        sys.exit(1)
+        print(f"\nlisted, and not among the survivors: {place}\n{change}")
+    killed = 1 - len(survivors) / len(found)
+    print(
+        f"\n{killed:.2%} of {len(found)} mutants killed ({dict(Counter(found.values()))}); ", end=""
+    )
+    print(f"{len(unknown)} survivors are not listed, {len(gone)} that are listed are gone")
+    return int(bool(unknown) or bool(gone) or killed < LEAST_KILLED)
+
+
+def read_listed() -> list[dict[str, str]]:
+    """Return the survivors that are known: place, change and reason of each."""
+    listed: list[dict[str, str]] = tomllib.loads(LISTED.read_text())["survivor"]
+    return listed
+
+
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    """Tell whether a name was asked for."""
+    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
 
 
 if __name__ == "__main__":
