@@ -9,7 +9,7 @@ import naive
 from retrasyn.errors import BudgetExceeded
 from retrasyn.messages import Ask, Grant, Question, Roster
 from retrasyn.methods import METHODS
-from retrasyn.privacy.division import BudgetDivision, NoPrivacy
+from retrasyn.privacy.division import BudgetDivision, NoPrivacy, UserDivision
 from retrasyn.privacy.ledger import RoundLedger, UserLedger
 from retrasyn.privacy.replay import Replay
 from retrasyn.privacy.selection import OwnSlot, UniformDraw
@@ -211,6 +211,13 @@ def test_a_ledger_goes_on_from_its_arrays(name):
         assert grants[0].epsilon == grants[1].epsilon
 
 
+def test_the_arrays_of_what_nobody_spent_are_whole_numbers_too():
+    arrays = RoundLedger(epsilon=EPSILON, gap=3).to_arrays() | Replay(span=3).to_arrays("replay")
+
+    assert {name: array.dtype for name, array in arrays.items()} == dict.fromkeys(arrays, np.int64)
+    assert (arrays["spent"].shape, arrays["replay_recent"].shape) == ((0, 2), (0, 5))
+
+
 def test_a_division_says_how_devices_learn_whether_to_report():
     sampling = {name: row.division.sampling for name, row in METHODS.items()}
     assert {name for name, how in sampling.items() if how == "phase"} == {
@@ -222,10 +229,20 @@ def test_a_division_says_how_devices_learn_whether_to_report():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("division", [BudgetDivision(), UserDivision(), NoPrivacy()])
+def test_a_division_opens_a_ledger_of_its_budget_and_gap(division):
+    ledger = division.open_ledger(epsilon=EPSILON, gap=3)
+
+    assert (ledger.epsilon, ledger.gap) == (EPSILON, 3)
+
+
 def test_no_privacy_is_marked_on_its_grants():
     ledger = NoPrivacy().open_ledger(epsilon=EPSILON, gap=4)
-    grant = ledger.grant(Ask(share=1.0), t=0, roster=roster(2), seed=0)
-    assert not grant.private
+    ask = Ask(share=1.0, question=Question(about="move"))
+    grant = ledger.grant(ask, t=7, roster=roster(2), seed=0)
+    assert grant.private is False
+    assert (grant.t, grant.epsilon, grant.question) == (7, 0, ask.question)
+    assert grant.reporters.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
