@@ -235,6 +235,8 @@ def test_what_is_no_state_is_refused_without_telling_it(report):
     for n_answers in (0, 65_536):
         with pytest.raises(single.SettingError, match=r"outside 1\.\.65,535"):
             report(-1, n_answers, epsilon=1_000_000)
+    for n_answers in (1, 65_535):
+        assert report(-1, n_answers, epsilon=1_000_000)
 
 
 def test_an_unknown_oracle_and_a_lie_without_others_are_refused():

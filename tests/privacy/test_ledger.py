@@ -120,9 +120,11 @@ def test_budget_division_grants_everybody_a_part_of_what_remains():
 
 def test_nobody_present_costs_nothing():
     ledger = RoundLedger(epsilon=EPSILON, gap=4)
-    grant = ledger.grant(Ask(share=1.0), t=0, roster=roster(0), seed=0)
-    assert grant.epsilon == 0
-    assert ledger.remaining(0) == EPSILON
+    ask = Ask(share=1.0, question=Question(about="move"))
+    grant = ledger.grant(ask, t=7, roster=roster(0), seed=0)
+    assert (grant.t, grant.epsilon, grant.question) == (7, 0, ask.question)
+    assert grant.reporters.size == 0
+    assert ledger.remaining(7) == EPSILON
 
 
 @given(st.integers(0, 200), st.floats(0, 1), st.integers(0, 9))
@@ -194,6 +196,35 @@ def test_what_is_admitted_is_granted_as_it_was_reported(ledger):
 
     assert (grant.t, grant.epsilon, grant.question) == (7, EPSILON, question)
     assert grant.reporters is keys
+
+
+@pytest.mark.parametrize("ledger", [RoundLedger, UserLedger])
+def test_an_offer_is_about_the_question_and_the_timestamp_that_were_asked(ledger):
+    ask = Ask(share=1.0, question=Question(about="move"))
+
+    offered = ledger(epsilon=EPSILON, gap=3).offer(ask, t=7, roster=roster(2), seed=0)
+
+    assert (offered.t, offered.epsilon, offered.question) == (7, EPSILON, ask.question)
+    assert offered.reporters.tolist() == [0, 1]
+
+
+def test_a_refused_charge_says_what_was_asked_and_what_is_left():
+    ledger = RoundLedger(epsilon=EPSILON, gap=3)
+    ledger.charge(5, 400_000)
+
+    with pytest.raises(BudgetExceeded) as refusal:
+        ledger.charge(6, 700_000)
+
+    said = "epsilon_t=0.7 at t=6 would exceed the 0.6 left of epsilon=1 over 3 timestamps"
+    assert said in str(refusal.value)
+
+
+def test_the_round_ledger_keeps_what_a_window_can_still_touch_and_no_more():
+    ledger = RoundLedger(epsilon=EPSILON, gap=3)
+    for t in range(7):
+        ledger.charge(t, 100_000)
+
+    assert sorted(ledger.spent) == [4, 5, 6]
 
 
 @pytest.mark.parametrize("name", METHODS)
