@@ -9,6 +9,7 @@ import urllib.request
 
 import pytest
 
+from retrasyn.messages import MICRO
 from support.command_line import assert_one_line, run, run_command
 from support.live_service import COMMAND
 from support.plain_curator import PlainCurator, serving, small_campaign
@@ -47,6 +48,19 @@ def test_a_fleet_reports_recounts_and_records(served, walk, tmp_path):
     reports = [f for one in lines for f in one["frames"] if int(f[2:4], 16) < 64]
     assert len(reports) == len(served.reports()) >= 2
     assert f"{len(reports)} reports; at most 1 in any window" in done.out
+
+
+def test_a_fleet_says_when_its_devices_stop(walk, tmp_path):
+    (tmp_path / "token").write_text("operator\n")
+    campaign = small_campaign(period=1, window=1, epoch=int(time.time()), lifetime_cap=MICRO)
+    with serving(PlainCurator(campaign)) as curator:
+        done = run(*arguments(curator, tmp_path, "--rounds", "5"))
+        assert done.code == 0, done.err
+        assert (
+            "devices stop after 2 rounds of sharing, at the campaign's lifetime_cap of 1"
+            in done.out
+        )
+        assert len(curator.reports()) <= 4
 
 
 def test_a_fleet_of_the_city_has_as_many_devices_as_asked_for(served, tmp_path):

@@ -68,6 +68,8 @@ def test_serving_needs_no_configuration_and_stops_cleanly(tmp_path):
     with serving(folder, "--set", "period=1") as (process, said):
         url = re.search(r"runs at (http://127\.0\.0\.1:\d+), a round every 1 s", said)[1]
         assert get(f"{url}/v1/status")["guarantee"] in said
+        assert "a usual place after about 1 night (19 reports, 6.65 minutes at one place)" in said
+        assert "devices stop at epsilon 18, after 6.3 minutes of sharing." in said
         assert f"The live map:      {url}/\n" in said
         (link,) = re.findall(r"http://\S+/#enrol=\S+", said)
         assert len(enrol(link)) == 1

@@ -1,5 +1,6 @@
 """Back-up, restore and change of a campaign as documented, with real processes and real devices."""
 
+import asyncio
 import os
 import re
 import signal
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from retrasyn.service.service import Service
+from retrasyn.service.settings import Settings
 from support import postgres
 from support.command_line import run
 from support.components import need
@@ -82,7 +85,7 @@ def test_a_back_up_of_sqlite_made_while_it_runs_is_restored_as_documented(tmp_pa
     with serving(begin, *QUICK, port=port, folder=tmp_path) as said:
         assert "A new campaign, the first in this folder: round 0 comes next." in said
         enrol(said, device)
-        assert "reported, accepted" in take_part(device, 6).out
+        assert "reported, accepted" in take_part(device, 5).out
         do(block_with("sqlite3 service/service.sqlite"), tmp_path)
     (tmp_path / "service").rename(tmp_path / "lost")
     *commands, last = block_with("cp -a copy restored")
@@ -92,7 +95,9 @@ def test_a_back_up_of_sqlite_made_while_it_runs_is_restored_as_documented(tmp_pa
         assert "reported, accepted" in take_part(device).out
 
 
-def test_a_back_up_of_postgres_made_while_it_runs_is_restored_as_documented(tmp_path, port):
+def test_a_back_up_of_postgres_made_while_it_runs_is_restored_as_documented(
+    tmp_path, port, monkeypatch
+):
     server, device = postgres.server(), tmp_path / "device"
     environment = {**ENVIRONMENT, "PGHOST": str(server.folder), "PGUSER": postgres.USER}
     environment["PATH"] = f"{server.programs}{os.pathsep}{environment['PATH']}"
@@ -101,7 +106,7 @@ def test_a_back_up_of_postgres_made_while_it_runs_is_restored_as_documented(tmp_
     do([create], tmp_path, environment)
     with serving(begin, *QUICK, **given) as said:
         enrol(said, device)
-        assert "reported, accepted" in take_part(device, 6).out
+        assert "reported, accepted" in take_part(device, 5).out
         do(block_with("pg_dump"), tmp_path, environment)
     (tmp_path / "curator").rename(tmp_path / "lost")
     do(["dropdb retrasyn"], tmp_path, environment)
@@ -110,9 +115,17 @@ def test_a_back_up_of_postgres_made_while_it_runs_is_restored_as_documented(tmp_
     with serving(last, **given) as said:
         assert re.search(r"It goes on where it was: round \d+ comes next, after \d+\.\n", said)
         assert "reported, accepted" in take_part(device).out
-    with serving("retrasyn serve --folder copied", **given) as said:  # it knows its database
-        assert re.search(r"It goes on where it was: round \d+ comes next, after \d+\.\n", said)
-        assert "reported, accepted" in take_part(device).out
+    monkeypatch.setenv("PGHOST", environment["PGHOST"])
+    monkeypatch.setenv("PGUSER", environment["PGUSER"])
+    again = Service(Settings.load(None, {"folder": str(tmp_path / "copied")}))
+    asyncio.run(start_and_stop(again))
+    assert again.beginning.startswith("It goes on where it was"), "the folder knows its database"
+    assert again.runtime.devices.n == 1
+
+
+async def start_and_stop(service):
+    await service.start(runs=False)
+    await service.stop()
 
 
 @pytest.mark.long

@@ -5,6 +5,7 @@ It ends with what the screen said and what the devices saw, and the table says w
 """
 
 import asyncio
+import copy
 import functools
 import json
 import os
@@ -15,15 +16,19 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from operator import mul
+from unittest import mock
 
 import pytest
 
-from retrasyn.device import MemoryStore, Reporter, Tracker
+from retrasyn.device import MemoryStore, Tracker
+from retrasyn.device.memory import MemoryCache
 from retrasyn.errors import Busy, RetraSynError
+from retrasyn.service import campaign
 from retrasyn.service.campaign_folder import FILE, CampaignFile
 from retrasyn.service.service import Service
 from retrasyn.service.settings import CampaignSettings, Settings, config_text
-from support.crowd import Crowd, SetClock, play, verify
+from support import postgres
+from support.crowd import Crowd, SetClock, play
 
 GIVEN = {"period": "10", "grace": "0", "window": "3", "grid": "3", "snapshot_every": "4"}
 GIVEN["lifetime_cap"] = "1000"  # nobody stops before the end
@@ -169,9 +174,8 @@ def world(begun, tmp_path):
     shutil.copytree(begun.folder, tmp_path / "service")
     crowd = Crowd(begun.crowd.service)
     for person in begun.crowd.people:
-        kept = MemoryStore(person.reporter._cache.store.load())
-        words = person.reporter.words
-        reporter = Reporter(person.device, person.secret, kept, verify, words)
+        reporter = copy.copy(person.reporter)
+        reporter._cache = MemoryCache(MemoryStore(person.reporter._cache.store.load()))
         tracker = Tracker(begun.crowd.service.runtime.campaign.manifest)
         crowd.people.append(replace(person, reporter=reporter, tracker=tracker))
     return World(tmp_path / "service", SetClock(begun.clock.time + 20), crowd)
@@ -421,6 +425,20 @@ async def a_kill_in_the_first_start(world):
     assert world.service.runtime.campaign.manifest.window == 3
 
 
+@way(r"^It goes on where it was: round 10 comes next, after 8\.$", GO_ON)
+async def a_kill_while_a_new_campaign_begins(world):
+    """The old one has ended and the database knows the new one, but the folder does not."""
+    service = Service(
+        Settings.load(None, {"folder": str(world.folder), "epsilon": "2"}),
+        world.clock,
+        new_campaign=True,
+    )
+    stop = mock.patch.object(CampaignFile, "write", side_effect=KeyboardInterrupt)
+    with stop, pytest.raises(KeyboardInterrupt):
+        await service.start(runs=False)
+    await world.start()
+
+
 @way(GOES_ON, GO_ON)
 async def a_moved_folder(world):
     world.folder = world.folder.rename(world.folder.with_name("moved"))
@@ -437,9 +455,9 @@ def back_up(world, place):
     """Copy the database while the service runs, and then the rest, as the documents say."""
     place.mkdir()
     source = sqlite3.connect(world.folder / "service.sqlite")
-    copy = sqlite3.connect(place / "service.sqlite")
-    with closing(source), closing(copy):
-        source.backup(copy)
+    target = sqlite3.connect(place / "service.sqlite")
+    with closing(source), closing(target):
+        source.backup(target)
     ignored = shutil.ignore_patterns("service.sqlite*", ".*")
     shutil.copytree(world.folder, place, ignore=ignored, dirs_exist_ok=True)
 
@@ -539,6 +557,12 @@ async def missing_settings(world):
     await world.start(**GIVEN)
 
 
+@way(r"^A new campaign in place of the one before: round 0 comes next; 2 enrolled", ASKED)
+async def missing_settings_and_a_new_campaign(world):
+    lose(world, FILE)
+    await world.start(**GIVEN, new_campaign=True)
+
+
 @way(r"^refused: \S+campaign.json is missing, and releases is there; put it back", NOBODY)
 async def missing_settings_and_database(world):
     lose(world, FILE)
@@ -606,10 +630,10 @@ async def a_database_deleted_under_the_service_and_a_restart(world):
 
 
 def older_copy(path):
-    copy = path.with_name("copy.sqlite")
-    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+    place = path.with_name("copy.sqlite")
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(place)) as target:
         source.backup(target)
-    return copy
+    return place
 
 
 @way(GOES_ON, BUSY)
@@ -633,6 +657,39 @@ async def a_database_moved_away_and_put_back(world):
     assert set(await world.service.runtime.write_queue.submit(waiting)) == {"accepted"}
 
 
+@pytest.mark.system
+def test_a_folder_knows_its_postgres_database_and_takes_no_other(tmp_path):
+    server, world = postgres.server(), World(tmp_path / "service", SetClock())
+    own, empty = server.database(), server.database()
+    secret = own.replace("&user=", "&password=hush&user=")
+
+    async def run():
+        await world.start(**GIVEN, store=secret)
+        world.crowd = await Crowd.enrol(world.service, 2, rounds=ROUNDS, share=1.0)
+        settle(world.crowd.people)
+        await world.go(ROUNDS)
+        await world.stop()
+        await world.start()
+        seen = [await world.seen()]
+        await world.stop()
+        for store in ("sqlite", empty):
+            await world.start(store=store)
+            seen.append(await world.seen())
+        await world.start(epsilon=2, new_campaign=True)
+        seen.append(await world.seen())
+        await world.stop()
+        await world.start(epsilon=1, new_campaign=True)
+        seen.append(await world.seen())
+        await world.stop()
+        return seen
+
+    assert asyncio.run(run()) == [GO_ON, NOBODY, NOBODY, ASKED, GO_ON]
+    patterns = ("A new", "It goes on", r".*sqlite is missing", r".*does not know it", "A new")
+    for pattern, said in zip((*patterns, "It returns"), world.said, strict=True):
+        assert re.match(pattern, said), world.said
+    assert "hush" not in (world.folder / FILE).read_text()
+
+
 def test_there_are_thirty_ways_and_more():
     assert len(WAYS) >= 30
 
@@ -651,6 +708,31 @@ def test_the_devices_see_what_the_screen_says(name, world):
     seen = asyncio.run(run())
     assert re.search(screen, world.said[-1]), world.said
     assert seen == devices
+
+
+def test_what_a_version_found_where_nothing_was_set_is_kept(tmp_path, monkeypatch):
+    world, caps, honest = World(tmp_path / "service", SetClock()), [], campaign.lifetime_cap_of
+
+    def turn(**given):
+        async def run():
+            await world.start(**given)
+            caps.append(world.service.runtime.campaign.manifest.lifetime_cap)
+            await world.stop()
+
+        asyncio.run(run())
+
+    def otherwise(settings, run):
+        return honest(settings, run) + (settings.lifetime_cap is None)
+
+    turn(period=10, window=3, grid=3)
+    monkeypatch.setattr(campaign, "lifetime_cap_of", otherwise)
+    turn()
+    turn(epsilon=2, new_campaign=True)
+    turn(epsilon=1, new_campaign=True)
+    turn(lifetime_cap=caps[0] / 10**6)
+    assert [cap % 10 for cap in caps] == [0, 0, 1, 0, 0], "found anew for a new campaign only"
+    beginnings = ["A new campaign", "It goes on", "A new campaign", "It returns", "It goes on"]
+    assert all(map(str.startswith, world.said, beginnings)), world.said
 
 
 def test_a_folder_of_an_older_version_keeps_its_values_when_defaults_change(world, monkeypatch):

@@ -73,7 +73,7 @@ def demo_live(
 
 def _start_service(place: Path, port: int, roads: Path, log: IO[str]) -> subprocess.Popen[str]:
     # Made-up devices have no home to hide, so they do not stop before the demo does.
-    campaign = ("period=1", "window=5", "name=demo-live", "lifetime_cap=1000000")
+    campaign = ("period=1", "window=5", "name=demo-live", "lifetime_cap=100000")
     settings = (*campaign, f"map.roads={roads}")
     words = [word for setting in settings for word in ("--set", setting)]
     return subprocess.Popen(  # noqa: S603 - our own command

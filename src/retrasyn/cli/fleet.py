@@ -85,7 +85,16 @@ def fleet(
 
 def _drive(crowd: Fleet, n_rounds: int, *, quiet: bool, tells: bool) -> None:
     """Wait for the quarantine, then follow the rounds."""
-    left = crowd.pool.rounds_left()
+    from retrasyn.client.consent import rounds_until_cap
+
+    left, manifest = crowd.pool.rounds_left(), crowd.pool.manifest
+    last = rounds_until_cap(manifest)
+    if last < n_rounds and tells:
+        print(
+            f"devices stop after {last} rounds of sharing, at the campaign's lifetime_cap of "
+            f"{manifest.lifetime_cap / MICRO:g}",
+            flush=True,
+        )
     if left and tells:
         print(f"{crowd.tally.n_devices:,} devices are silent for {left} more rounds", flush=True)
     with interruptible_progress(quiet, unit="rounds") as progress:

@@ -57,10 +57,15 @@ def usual_place_of(manifest: Manifest) -> UsualPlace | None:
     )
 
 
+def rounds_until_cap(manifest: Manifest) -> int:
+    """Return after how many rounds of sharing a device stops, if each gap costs all of epsilon."""
+    return manifest.lifetime_cap // manifest.epsilon * manifest.gap
+
+
 def long_run(manifest: Manifest) -> list[str]:
     """Say after how many nights a usual place is known, and when the device stops."""
     cap, place = manifest.lifetime_cap, usual_place_of(manifest)
-    sharing = duration(cap // manifest.epsilon * manifest.gap * manifest.period)
+    sharing = duration(rounds_until_cap(manifest) * manifest.period)
     stops = (
         f"In all its life this device spends epsilon {cap / MICRO:g} at most: it stops after about "
         f"{sharing} of sharing"

@@ -114,7 +114,7 @@ def lifetime_cap_of(settings: CampaignSettings, run: RunSettings) -> int:
     Unless it is set, it is one report less than what tells a usual place.
     """
     if settings.lifetime_cap is not None:
-        return int(settings.lifetime_cap * MICRO)
+        return round(settings.lifetime_cap * MICRO)
     place = usual_place_of(run)
     if place is None:
         return _CAP_OF_ONE_CELL * run.budget

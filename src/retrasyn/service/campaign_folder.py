@@ -19,6 +19,7 @@ from retrasyn._version import __version__
 from retrasyn.bounded_json import parse_json
 from retrasyn.errors import InputError, SettingError
 from retrasyn.files import is_there, write_durably
+from retrasyn.messages import MICRO
 from retrasyn.service.campaign import Campaign, setting_text
 from retrasyn.service.secrets import Secrets
 from retrasyn.service.settings import CampaignSettings, Settings, SettingsTable
@@ -34,6 +35,14 @@ class KeptCampaign(SettingsTable):
     manifest: str  # id in hexadecimal digits; empty in files of the first layout
     made_by: str  # version of RetraSyn
     settings: CampaignSettings  # with the epoch as a number
+    lifetime_cap: int | None = None  # micro-nats, as it was found where settings leave it open
+
+    @property
+    def in_force(self) -> CampaignSettings:
+        """The settings with what was found, which another version might find otherwise."""
+        if self.lifetime_cap is None:
+            return self.settings
+        return self.settings.model_copy(update={"lifetime_cap": self.lifetime_cap / MICRO})
 
     @property
     def date(self) -> str:
@@ -92,7 +101,7 @@ def store_of(settings: Settings, file: CampaignFile | None) -> str:
 def settings_in_force(settings: Settings) -> CampaignSettings:
     """Return the settings given over those of the folder; nothing is opened or made."""
     file = CampaignFile.read(settings.server.folder)
-    return settings.campaign if file is None else _over(file.latest.settings, settings.campaign)
+    return settings.campaign if file is None else _over(file.latest.in_force, settings.campaign)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,16 +151,17 @@ def choose(
     file = CampaignFile.read(folder)
     store = _without_password(store_of(settings, file))
     if file is None or not file.begun:
+        left = _left_behind(folder, known) if file is None else ""
+        if left and not new_campaign:
+            raise InputError(f"{folder / FILE} is missing, and {left}; {_WAY_OUT}")
         if file is not None:  # the first start ended before any device could see the campaign
             given = _over(file.latest.settings, given).model_copy(update={"epoch": given.epoch})
-        else:
-            _check_nothing_left(folder, known, new_campaign=new_campaign)
         campaign = Campaign.of(_dated(given, (), now), secrets)
-        kept = CampaignFile(store=store, begun=False, campaigns=(_entry(campaign),))
-        return Chosen(campaign=campaign, how="first", file=kept)
+        kept = CampaignFile(store=store, begun=False, campaigns=(_entry(campaign, given),))
+        return Chosen(campaign=campaign, how="other" if left else "first", file=kept)
     file = file.model_copy(update={"store": store})
     merged = _over(file.latest.settings, given)
-    lost, differ = _lost(file, secrets, known), _differences(file.latest.settings, given)
+    lost, differ = _lost(file, secrets, known), _differences(file.latest.in_force, given)
     if lost and not new_campaign:
         raise InputError(f"folder {folder} holds {_named(file.latest)}, and {lost}; {_WAY_OUT}")
     if differ and not new_campaign:
@@ -161,13 +171,13 @@ def choose(
             f"{_offer(file, merged, given)}"
         )
     if not lost and not differ:
-        campaign = Campaign.of(merged, secrets)
-        kept = _with(file.campaigns[:-1], _entry(campaign, file.latest), file)
+        campaign = Campaign.of(_over(file.latest.in_force, given), secrets)
+        kept = _with(file.campaigns[:-1], _entry(campaign, merged, file.latest), file)
         return Chosen(campaign=campaign, how="same", file=kept, needless=new_campaign)
-    before = None if lost else Campaign.of(file.latest.settings, secrets)
+    before = None if lost else Campaign.of(file.latest.in_force, secrets)
     if not is_there(folder / "seed"):  # lost, and what was made with it cannot go on
-        left = tuple(one for one in file.campaigns if one.settings.seed != "random")
-        file = file.model_copy(update={"campaigns": left})
+        whole = tuple(one for one in file.campaigns if one.settings.seed != "random")
+        file = file.model_copy(update={"campaigns": whole})
     return _returned(file, merged, given, secrets, known, before) or _begun(
         file, merged, given, secrets, now, before
     )
@@ -186,11 +196,11 @@ def _returned(
     if earlier is None:
         return None
     free = {name: getattr(given, name) for name in given.model_fields_set.intersection(_FREE)}
-    campaign = Campaign.of(earlier.settings.model_copy(update=free), secrets)
+    campaign = Campaign.of(earlier.in_force.model_copy(update=free), secrets)
     if campaign.id.hex() != earlier.manifest or campaign.id not in known:
         return None
     others = [one for one in file.campaigns if one is not earlier]
-    kept = _with(others, _entry(campaign, earlier), file)
+    kept = _with(others, _entry(campaign, earlier.settings, earlier), file)
     return Chosen(campaign=campaign, how="returned", file=kept, before=before)
 
 
@@ -210,7 +220,7 @@ def _begun(
             "the method or the seed changed, and the manifest does not show it; give the "
             'campaign another name, or set epoch = "next"'
         )
-    kept = _with(file.campaigns, _entry(campaign), file)
+    kept = _with(file.campaigns, _entry(campaign, wanted), file)
     return Chosen(campaign=campaign, how="other", file=kept, before=before)
 
 
@@ -279,7 +289,7 @@ def _lost(file: CampaignFile, secrets: Secrets, known: Collection[bytes]) -> str
         needed = name == "curator.key" or latest.settings.seed == "random"
         if needed and not is_there(folder / name):
             return f"{name} is missing"
-    id_ = Campaign.of(latest.settings, secrets).id
+    id_ = Campaign.of(latest.in_force, secrets).id
     if latest.manifest not in ("", id_.hex()):
         return (
             f"RetraSyn {__version__} makes manifest {id_.hex()} of it, with the curator.key that "
@@ -290,17 +300,25 @@ def _lost(file: CampaignFile, secrets: Secrets, known: Collection[bytes]) -> str
     return ""
 
 
-def _check_nothing_left(folder: Path, known: Collection[bytes], *, new_campaign: bool) -> None:
-    """Refuse a folder that lost its settings, but not what was made with them."""
+def _left_behind(folder: Path, known: Collection[bytes]) -> str:
+    """Say what a campaign left in a folder that has lost its settings; empty if there was none."""
+    if known:
+        return "the database knows a campaign"
     left = [name for name in ("releases", "snapshots") if is_there(folder / name)]
-    if (known or left) and not new_campaign:
-        what = "the database knows a campaign" if known else f"{left[0]} is there"
-        raise InputError(f"{folder / FILE} is missing, and {what}; {_WAY_OUT}")
+    return f"{left[0]} is there" if left else ""
 
 
-def _entry(campaign: Campaign, kept: KeptCampaign | None = None) -> KeptCampaign:
-    made_by = __version__ if kept is None else kept.made_by
-    return KeptCampaign(manifest=campaign.id.hex(), made_by=made_by, settings=campaign.settings)
+def _entry(
+    campaign: Campaign, asked: CampaignSettings, kept: KeptCampaign | None = None
+) -> KeptCampaign:
+    """Return what is kept of a campaign, with what was asked for as it was asked for."""
+    left_open = asked.lifetime_cap is None
+    return KeptCampaign(
+        manifest=campaign.id.hex(),
+        made_by=__version__ if kept is None else kept.made_by,
+        settings=campaign.settings.model_copy(update={"lifetime_cap": asked.lifetime_cap}),
+        lifetime_cap=campaign.manifest.lifetime_cap if left_open else None,
+    )
 
 
 def _with(others: Sequence[KeptCampaign], latest: KeptCampaign, file: CampaignFile) -> CampaignFile:

@@ -66,7 +66,7 @@ class Service:
             chosen = choose(
                 self.settings, secrets, now, known=known, new_campaign=self.new_campaign
             )
-            if chosen.how == "first":  # a kill from here on leaves no folder without settings
+            if not chosen.file.begun:  # a kill from here on leaves no folder without settings
                 chosen.file.write(server.folder, begun=False)
             self._engines = await asyncio.to_thread(Engines.open, server)
             if chosen.before is not None:
@@ -119,6 +119,7 @@ class Service:
         last = -1 if runtime.state.t is None else runtime.state.t
         ahead = (t for t in runtime.releases.timestamps if t > last)
         if any(map(runtime.n_reports_in, ahead)):  # those of rounds that never opened have none
+            _log.warning("the database is an older copy last=%d", last)
             said += (
                 f" The database is an older copy: it ends at round {last}, and releases go up to "
                 f"{runtime.releases.newest}. Reports since then are gone; these releases stay as "

@@ -41,8 +41,12 @@ class SQLiteConnection:
     _file: Identity | None = None
     _log: Identity | None = None  # of the write-ahead log, as long as there is a connection
     _content: tuple[int, int] = (0, 0)  # size and time of change, as our own last statement left it
+    _names: tuple[str, str] = field(init=False, repr=False)  # of the file and its log
     _connection: sqlite3.Connection | None = field(default=None, repr=False)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)  # whoever calls
+
+    def __post_init__(self) -> None:
+        self._names = str(self.path), f"{self.path}-wal"
 
     @property
     def place(self) -> str:
@@ -102,7 +106,7 @@ class SQLiteConnection:
                 connection.execute("SELECT name FROM sqlite_master").fetchone()  # opens the log
                 if is_first:
                     self._check_whole(connection)
-                self._log = _identity(self._log_path.stat())
+                self._log = _identity(Path(self._names[1]).stat())
                 self._check_files(changed_by_us=True)
             except (sqlite3.Error, OSError, StoreError):
                 connection.close()  # or the next commit would go without them
@@ -110,17 +114,14 @@ class SQLiteConnection:
             self._connection = connection
         return self._connection
 
-    @property
-    def _log_path(self) -> Path:
-        return self.path.with_name(f"{self.path.name}-wal")
-
     def _find(self) -> None:
         """Find the file, or make it if it is new."""
         if not is_there(self.path):
             if not self.make and self._file is None:
                 raise StoreError(
-                    f"{self.path} is missing; put it back from a copy, or begin another campaign "
-                    "with --new-campaign, for which every device has to enrol again"
+                    f"{self.path} is missing; put it back from a copy, name another database with "
+                    "--set server.store=URL, or begin another campaign with --new-campaign, for "
+                    "which every device has to enrol again"
                 )
             if not self.make:
                 raise self._lost("was deleted while the service ran")
@@ -142,7 +143,7 @@ class SQLiteConnection:
     def _check_files(self, *, changed_by_us: bool) -> None:
         """Refuse to go on if the file or its log is not what this connection has open."""
         try:
-            file, log = self.path.stat(), self._log_path.stat()
+            file, log = map(os.stat, self._names)
         except FileNotFoundError:
             raise self._lost("or its log was deleted while the service ran") from None
         if (_identity(file), _identity(log)) != (self._file, self._log):

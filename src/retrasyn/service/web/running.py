@@ -11,8 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from retrasyn.client.consent import usual_place_of
+from retrasyn.client.consent import rounds_until_cap, usual_place_of
 from retrasyn.files import write_durably
+from retrasyn.privacy.usual_place import duration
 from retrasyn.service.basemap.basemap import BaseMap
 from retrasyn.service.campaign_folder import settings_in_force
 from retrasyn.service.runtime import CampaignRuntime
@@ -95,6 +96,7 @@ def _moved(runtime: CampaignRuntime, url: str) -> str:
         return ""
     if server.public_url or before == url or not runtime.devices.n:
         return ""
+    _log.warning("the address changed before=%s now=%s", before, url)
     return f" It was reached at {before} before: devices that enrolled there look for it there."
 
 
@@ -102,11 +104,13 @@ async def _describe(runtime: CampaignRuntime, url: str, *, link: bool, beginning
     server, status = runtime.settings.server, runtime.status()
     folder, public = server.folder, server.public_url or url
     token = (await runtime.devices.mint(1))[0] if link else ""
-    place = usual_place_of(runtime.campaign.manifest)
+    manifest = runtime.campaign.manifest
+    place, last = usual_place_of(manifest), duration(rounds_until_cap(manifest) * manifest.period)
+    told = "" if place is None else f"Not hidden: {place.statement}, after {last} of sharing."
     return Running(
         campaign=status["campaign"],
         guarantee=status["guarantee"],
-        long_run="" if place is None else f"Not hidden: {place.statement}.",
+        long_run=told,
         period=status["period"],
         url=public,
         link=f"{public.rstrip('/')}/#enrol={token}" if token else "",
