@@ -21,6 +21,7 @@ import fnmatch
 import io
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -38,6 +39,7 @@ LEAST_KILLED = 0.95
 _COPIED = ("src", "tests", "docs", "requirements", "pyproject.toml", "README.md")
 _MESSAGE = re.compile(r"""(["'])(?!\1)\S*( \S+){2}""")  # three words or more, and no docstring
 _SKIPPED = "# pragma: no mutate block"
+_MEMORY = 4 << 30  # bytes: a loop that never ends must not take all there is
 _KILLED = ("killed", "timeout", "segfault")
 
 
@@ -142,6 +144,7 @@ def main(words: list[str]) -> None:
     wanted = [word for word in words if not word.startswith("-")]
     options = [word for word in words if word.startswith("--max-children=")]
     again = "--again" in words
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
     copy_code(settings["only_mutate"])
     names = (
         [name for name, status in results().items() if status not in _KILLED] if again else wanted
