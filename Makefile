@@ -1,6 +1,7 @@
 # make demo  : set everything up, then turn a small city into a private synthetic stream
 # make demo-live : a service and a fleet of made-up devices on a fast clock, until Ctrl-C
 # make test  : set everything up, then run every check; make quick: the checks that take seconds
+# make image : a container of the curator, on the base image that DIGEST names
 # make docs  : the documentation site, into site/; make reference writes its generated pages anew
 PYTHON ?= python3
 VENV   ?= .venv
@@ -31,7 +32,7 @@ TRUSTED := tests/audit tests/contracts tests/device tests/oracles tests/privacy 
 	tests/simulation tests/wire tests/test_curator.py tests/test_bounded_json.py tests/test_files.py
 
 .DELETE_ON_ERROR: # an environment that was half made is made anew
-.PHONY: demo demo-live test test-long quick cover bench lint kernels docs reference pins setup viewer clean
+.PHONY: demo demo-live test test-long mutants quick cover bench lint kernels docs reference pins sbom image setup viewer clean
 
 demo: $(RUNS)
 	$(VIEWER)
@@ -56,8 +57,12 @@ quick: lint
 	$(BIN)/pytest -m "not long and not system" --numprocesses 2 --dist loadscope
 	@echo "Left out: tests that start processes, browsers, databases or Ray, and long ones; make test runs them."
 
-test-long: viewer
+test-long: viewer mutants
 	$(BIN)/pytest -m long -rs
+
+# The code that privacy rests on, changed in thousands of places: a test has to notice each.
+mutants: $(READY)
+	$(BIN)/python tests/mutation/run.py $(MUTANTS)
 
 cover: $(READY)
 	$(BIN)/coverage run -m pytest -m "not long" $(TRUSTED)
@@ -67,8 +72,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/run.py
 
 lint: $(READY)
-	$(BIN)/ruff check src tests benchmarks examples docs/figures docs/making viewer hatch_build.py
-	$(BIN)/ruff format --check src tests benchmarks examples docs/figures docs/making viewer hatch_build.py
+	$(BIN)/ruff check src tests benchmarks examples docs/figures docs/making viewer deploy hatch_build.py
+	$(BIN)/ruff format --check src tests benchmarks examples docs/figures docs/making viewer deploy hatch_build.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(VIEWER) npm run check
@@ -88,6 +93,17 @@ pins: $(READY)
 		--constraint requirements/dev.txt --output-file requirements/serve.txt
 	$(COMPILE) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
 	$(COMPILE) --group node --output-file requirements/node.txt
+	$(BIN)/python deploy/sbom.py
+
+sbom: $(READY)
+	$(BIN)/python deploy/sbom.py
+
+# Without DIGEST, the registry is asked what the tag means today; it is said, to be given the next time.
+TAG := docker.io/library/python:3.11-slim-bookworm
+image:
+	@digest=$(if $(DIGEST),$(DIGEST),$$(skopeo inspect --format '{{.Digest}}' docker://$(TAG))) \
+	&& echo "The base image: DIGEST=$$digest" \
+	&& podman build --format docker --build-arg PYTHON_DIGEST=$${digest#sha256:} -t retrasyn .
 
 setup: viewer
 
@@ -109,5 +125,5 @@ $(READY): $(VENV)/pyvenv.cfg pyproject.toml $(wildcard requirements/*.txt)
 	@touch $(RUNS) $@
 
 clean:
-	rm -rf $(VENV) .coverage demo-out bench-out site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .coverage .mutants demo-out bench-out site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -rf viewer/node_modules viewer/.tests viewer/.built-from src/retrasyn/service/web/static/map

@@ -37,7 +37,7 @@ class ViewerHook(BuildHookInterface):  # type: ignore[type-arg]
     def _pages(self) -> dict[str, str]:
         """Return where each document comes from, and where it goes."""
         root = Path(self.root)
-        pages = [*(root / "docs").glob("*.md"), root / "README.md"]
+        pages = [*sorted((root / "docs").glob("*.md")), root / "README.md"]
         return {str(page): f"retrasyn/pages/{page.name}" for page in pages}
 
     def _making(self) -> ModuleType:

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from support import components
 
@@ -18,6 +18,13 @@ settings.register_profile(
     derandomize=True,
 )
 settings.register_profile("long", parent=settings.get_profile("default"), max_examples=2000)
+# A mutant is to fail, not to be explained: no smaller example is looked for.
+settings.register_profile(
+    "mutants",
+    parent=settings.get_profile("default"),
+    phases=[Phase.explicit, Phase.generate],
+    database=None,
+)
 # A runner in the background may have been told to ignore Ctrl-C; the tests send it on purpose.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -109,16 +109,16 @@ def test_drawn_counts_and_added_reports_have_the_same_law(name, epsilon):
             for t in range(N_ROUNDS)
         ]
     )
-    drawn = np.array(
-        [oracle.draw_counts(HELD, N_USERS, generator=generator).counts for _ in range(N_ROUNDS)]
-    )
+    sums = [oracle.draw_counts(HELD, N_USERS, generator=generator) for _ in range(N_ROUNDS)]
+    assert {one.n for one in sums} == {N_USERS}
+    drawn = np.array([one.counts for one in sums])
     for v in range(N_ANSWERS):
         top = int(max(added[:, v].max(), drawn[:, v].max())) + 1
-        table = np.stack([np.bincount(sums[:, v], minlength=top) for sums in (added, drawn)])
+        table = np.stack([np.bincount(one[:, v], minlength=top) for one in (added, drawn)])
         table = table[:, table.sum(axis=0) >= 20]
         assert stats.chi2_contingency(table).pvalue > LEVEL / N_ANSWERS
     if name == "grr":  # symbols exclude one another: the sum over answers is narrower
-        totals = [sums.sum(axis=1) for sums in (added, drawn)]
+        totals = [one.sum(axis=1) for one in (added, drawn)]
         assert totals[0].var() == pytest.approx(totals[1].var(), rel=0.2)
 
 
@@ -207,6 +207,23 @@ def test_words_of_the_incomplete_last_lap_are_drawn_again():
     assert single.report_symbol(0, 3, epsilon=1_000_000, words=source) == bytes([2])
     source = fed([5, 2**64 - 1, 0, 0, 8])  # null among three values: 8 mod 3 = 2
     assert single.report_hash(-1, 9, epsilon=500_000, words=source)[4] == 2
+    source = fed([7, 0, 0, 8])  # the answer 0 hashes to 0 of four values; 8 mod 3 = 2 is beyond
+    assert single.report_hash(0, 9, epsilon=1_000_000, words=source)[4] == 3
+
+
+def test_a_word_at_a_threshold_is_not_below_it():
+    noise, lie = lie_threshold(1_000_000, 1), lie_threshold(1_000_000, 3)
+    for below in (0, 1):
+        words = fed([2**63 - below, noise - below])  # of the true bit, and of another
+        assert single.report_unary(0, 2, epsilon=1_000_000, words=words) == bytes([3 * below])
+        words = fed([lie - below, 1])  # 2^64 = 1 mod 3, so the word 1 is the first that stands
+        assert single.report_symbol(0, 3, epsilon=1_000_000, words=words) == bytes([2 * below])
+
+
+def test_null_is_one_more_symbol_and_lies_like_any_other():
+    truth, lie = fed([2**64 - 1, 7]), fed([0, 7])
+    assert single.report_symbol(-1, 3, epsilon=1_000_000, words=truth) == bytes([3])
+    assert single.report_symbol(-1, 3, epsilon=1_000_000, words=lie) == bytes([7 % 3])
 
 
 @pytest.mark.parametrize("report", [single.report_unary, single.report_symbol, single.report_hash])
@@ -218,6 +235,8 @@ def test_what_is_no_state_is_refused_without_telling_it(report):
     for n_answers in (0, 65_536):
         with pytest.raises(single.SettingError, match=r"outside 1\.\.65,535"):
             report(-1, n_answers, epsilon=1_000_000)
+    for n_answers in (1, 65_535):
+        assert report(-1, n_answers, epsilon=1_000_000)
 
 
 def test_an_unknown_oracle_and_a_lie_without_others_are_refused():

@@ -14,7 +14,7 @@ from retrasyn.device.clock import Odometer, read_clocks
 from retrasyn.device.memory import DeviceMemory, read_memory, write_memory
 from retrasyn.device.rules import Sampling, draw_lots
 from retrasyn.device.signatures import draw_x25519, share_x25519, verify_ed25519
-from retrasyn.errors import EntropyError, MissingExtra, WireError
+from retrasyn.errors import EntropyError, LedgerError, MissingExtra, WireError
 from retrasyn.messages import ABSENT, ENTERING, MICRO, MOVING, QUITTING, Ack
 from retrasyn.wire import decode_report, encode_ack, encode_round
 from retrasyn.wire.canonical import signed_part
@@ -389,6 +389,30 @@ def test_a_decision_is_durable_before_a_place_is_read():
     now = world.campaign.at(3)
     assert isinstance(world.reporter.answer(world.campaign.ask(3), now, Spy()), Answer)
     assert seen == [3]
+
+
+class FullStore(MemoryStore):
+    """A store without room, until there is some."""
+
+    full = False
+
+    def save(self, memory):
+        if self.full:
+            raise LedgerError("no room")
+        super().save(memory)
+
+
+def test_a_decision_that_could_not_be_stored_was_not_made():
+    world = World(FullStore())
+    envelope, now = world.campaign.ask(3), world.campaign.at(3)
+    world.tracker.observe(3, (1.0, 1.0), boot=now.boot)
+    world.store.full = True
+    with pytest.raises(LedgerError):
+        world.reporter.draw(envelope, now, world.tracker)
+    world.store.full = False
+
+    assert rule_of(world.reporter.report(envelope, now, world.tracker)) == 5
+    assert isinstance(world.reporter.draw(envelope, now, world.tracker), Drawn)
 
 
 def test_a_device_that_does_not_share_is_silent_unless_presence_is_hidden():

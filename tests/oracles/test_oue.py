@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
+from retrasyn import oracles
 from retrasyn.messages import Aggregate
 from retrasyn.oracles import OUE, threshold
 from retrasyn.oracles.single import report_unary
@@ -107,6 +108,12 @@ def test_estimates_equal_the_plain_loop(n, n_states, epsilon, seed):
 def test_the_variance_is_equation_3():
     e = math.e
     assert OUE(1_000_000).variance(50) == pytest.approx(4 * e / (50 * (e - 1) ** 2), rel=1e-12)
+
+
+def test_the_package_names_its_oracle_when_it_is_asked_for_and_nothing_else():
+    assert oracles.OUE is OUE
+    with pytest.raises(AttributeError, match=r"'retrasyn\.oracles' has no attribute 'RAPPOR'"):
+        _ = oracles.RAPPOR
 
 
 def test_aggregates_add_up_in_any_order():

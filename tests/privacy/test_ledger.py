@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import naive
 from retrasyn.errors import BudgetExceeded
-from retrasyn.messages import Ask, Grant, Roster
+from retrasyn.messages import Ask, Grant, Question, Roster
 from retrasyn.methods import METHODS
-from retrasyn.privacy.division import BudgetDivision, NoPrivacy
+from retrasyn.privacy.division import BudgetDivision, NoPrivacy, UserDivision
 from retrasyn.privacy.ledger import RoundLedger, UserLedger
 from retrasyn.privacy.replay import Replay
 from retrasyn.privacy.selection import OwnSlot, UniformDraw
@@ -120,9 +120,11 @@ def test_budget_division_grants_everybody_a_part_of_what_remains():
 
 def test_nobody_present_costs_nothing():
     ledger = RoundLedger(epsilon=EPSILON, gap=4)
-    grant = ledger.grant(Ask(share=1.0), t=0, roster=roster(0), seed=0)
-    assert grant.epsilon == 0
-    assert ledger.remaining(0) == EPSILON
+    ask = Ask(share=1.0, question=Question(about="move"))
+    grant = ledger.grant(ask, t=7, roster=roster(0), seed=0)
+    assert (grant.t, grant.epsilon, grant.question) == (7, 0, ask.question)
+    assert grant.reporters.size == 0
+    assert ledger.remaining(7) == EPSILON
 
 
 @given(st.integers(0, 200), st.floats(0, 1), st.integers(0, 9))
@@ -180,7 +182,49 @@ def test_an_offer_leaves_room_for_grants_that_are_not_charged_yet_and_charges_no
 def test_whoever_spends_a_part_of_epsilon_may_always_answer():
     ledger = RoundLedger(epsilon=EPSILON, gap=3)
     ledger.charge(0, EPSILON)
-    assert ledger.available(0, np.array([4, 9]), lookback=7).tolist() == [True, True]
+    available = ledger.available(0, np.array([4, 9]), lookback=7)
+    assert available.dtype == np.bool_, "a mask, and no list of places"
+    assert available.tolist() == [True, True]
+
+
+@pytest.mark.parametrize("ledger", [RoundLedger, UserLedger])
+def test_what_is_admitted_is_granted_as_it_was_reported(ledger):
+    keys, question = np.array([2, 5]), Question(about="move")
+    ask = Ask(share=1.0, question=question)
+
+    grant = ledger(epsilon=EPSILON, gap=3).admit(ask, t=7, epsilon=EPSILON, reporters=keys)
+
+    assert (grant.t, grant.epsilon, grant.question) == (7, EPSILON, question)
+    assert grant.reporters is keys
+
+
+@pytest.mark.parametrize("ledger", [RoundLedger, UserLedger])
+def test_an_offer_is_about_the_question_and_the_timestamp_that_were_asked(ledger):
+    ask = Ask(share=1.0, question=Question(about="move"))
+
+    offered = ledger(epsilon=EPSILON, gap=3).offer(ask, t=7, roster=roster(2), seed=0)
+
+    assert (offered.t, offered.epsilon, offered.question) == (7, EPSILON, ask.question)
+    assert offered.reporters.tolist() == [0, 1]
+
+
+def test_a_refused_charge_says_what_was_asked_and_what_is_left():
+    ledger = RoundLedger(epsilon=EPSILON, gap=3)
+    ledger.charge(5, 400_000)
+
+    with pytest.raises(BudgetExceeded) as refusal:
+        ledger.charge(6, 700_000)
+
+    said = "epsilon_t=0.7 at t=6 would exceed the 0.6 left of epsilon=1 over 3 timestamps"
+    assert said in str(refusal.value)
+
+
+def test_the_round_ledger_keeps_what_a_window_can_still_touch_and_no_more():
+    ledger = RoundLedger(epsilon=EPSILON, gap=3)
+    for t in range(7):
+        ledger.charge(t, 100_000)
+
+    assert sorted(ledger.spent) == [4, 5, 6]
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -198,6 +242,13 @@ def test_a_ledger_goes_on_from_its_arrays(name):
         assert grants[0].epsilon == grants[1].epsilon
 
 
+def test_the_arrays_of_what_nobody_spent_are_whole_numbers_too():
+    arrays = RoundLedger(epsilon=EPSILON, gap=3).to_arrays() | Replay(span=3).to_arrays("replay")
+
+    assert {name: array.dtype for name, array in arrays.items()} == dict.fromkeys(arrays, np.int64)
+    assert (arrays["spent"].shape, arrays["replay_recent"].shape) == ((0, 2), (0, 5))
+
+
 def test_a_division_says_how_devices_learn_whether_to_report():
     sampling = {name: row.division.sampling for name, row in METHODS.items()}
     assert {name for name, how in sampling.items() if how == "phase"} == {
@@ -209,10 +260,20 @@ def test_a_division_says_how_devices_learn_whether_to_report():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("division", [BudgetDivision(), UserDivision(), NoPrivacy()])
+def test_a_division_opens_a_ledger_of_its_budget_and_gap(division):
+    ledger = division.open_ledger(epsilon=EPSILON, gap=3)
+
+    assert (ledger.epsilon, ledger.gap) == (EPSILON, 3)
+
+
 def test_no_privacy_is_marked_on_its_grants():
     ledger = NoPrivacy().open_ledger(epsilon=EPSILON, gap=4)
-    grant = ledger.grant(Ask(share=1.0), t=0, roster=roster(2), seed=0)
-    assert not grant.private
+    ask = Ask(share=1.0, question=Question(about="move"))
+    grant = ledger.grant(ask, t=7, roster=roster(2), seed=0)
+    assert grant.private is False
+    assert (grant.t, grant.epsilon, grant.question) == (7, 0, ask.question)
+    assert grant.reporters.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The receipt's rounds: when anybody reported, how many did, and what each of them spent."""
 
+import dataclasses
 import json
 from itertools import pairwise
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 import retrasyn
 from retrasyn import METHODS, demo_city, synthesize
+from retrasyn.privacy.receipt import DataFile, Holds
 from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.stream import Live
 from retrasyn.space import Box, Grid
@@ -115,6 +117,16 @@ def test_rounds_are_columns_on_one_line_of_the_json(city):
     assert len(columns["t"]) == len(receipt.rounds.t) > 10
     assert json.loads(text) == json.loads(json.dumps(receipt.to_dict()))
     assert len(text.splitlines()) == text.count("\n") + 1 < 150
+
+
+def test_a_receipt_of_a_part_says_what_its_file_holds_and_the_rest_stays(city):
+    _, whole = synthesize(city, "retrasyn-b", **CITY)
+    part, file = Holds(1, 2, 3, 4), DataFile("part.csv", 5, "6" * 64)
+
+    tied = whole.holding(part).travelling_with(file)
+
+    assert (whole.holds, whole.data_file) == (None, None)
+    assert tied == dataclasses.replace(whole, holds=part, data_file=file)
 
 
 def test_a_receipt_without_rounds_has_empty_columns():

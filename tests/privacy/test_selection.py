@@ -5,6 +5,7 @@ And what a share is of: of the available users, or of everybody who has a state.
 
 import copy
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ import naive
 from retrasyn.errors import SettingError
 from retrasyn.messages import ABSENT, ENTERING, MOVING, QUITTING, Ask, Question, Roster
 from retrasyn.privacy.division import BudgetDivision, UserDivision
-from retrasyn.privacy.selection import PhaseSlots, age_thresholds, can_answer
+from retrasyn.privacy.selection import PhaseSlots, UniformDraw, age_thresholds, can_answer
+from retrasyn.randomness.kernels import words_at
+from retrasyn.randomness.words import address
 
 EPSILON = 1_000_000
 LEVEL = 1e-6  # significance of the tests of distributions
@@ -229,7 +232,8 @@ def test_the_order_of_the_roster_does_not_matter(order, t):
 
 @pytest.mark.parametrize("shares", [(-0.1, 0.0), (0.5, 0.5), (0.0, 1.0)])
 def test_shares_that_leave_nobody_for_transitions_are_refused(shares):
-    with pytest.raises(SettingError, match="leave somebody"):
+    said = "age_share={:g} and presence_share={:g} must be shares that leave somebody"
+    with pytest.raises(SettingError, match=re.escape(said.format(*shares))):
         PhaseSlots(*shares)
 
 
@@ -276,6 +280,17 @@ def test_two_draws_of_a_timestamp_never_name_the_same_user_and_are_both_fair():
     assert (times.sum(axis=0) <= 3000).all()
     for which in (0, 1):
         assert stats.chisquare(times[which]).pvalue > LEVEL
+
+
+def test_a_draw_names_those_with_the_smallest_words_of_its_seed_and_timestamp():
+    who = roster(20)
+    everybody = np.ones(20, np.bool_)
+    for seed, t in itertools.product((1, 2), (3, 4)):
+        words = words_at(np.uint64(address(seed, t, "draw")), who.addresses)
+
+        drawn = UniformDraw().draw(who, everybody, ask=Ask(share=0.25), t=t, gap=5, seed=seed)
+
+        assert drawn.tolist() == sorted(np.argsort(words)[:5].tolist())
 
 
 def test_nobody_available_is_nobody_asked():

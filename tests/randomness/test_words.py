@@ -54,6 +54,12 @@ def test_a_system_without_a_generator_is_an_entropy_error(monkeypatch):
         system_bytes(8)
 
 
+@pytest.mark.parametrize(("fault", "given"), [(SHORT, "7 bytes"), (TEXT, "str")])
+def test_what_a_source_gave_instead_is_named(fault, given):
+    with pytest.raises(EntropyError, match=f"gave {given} where 8 bytes were asked for"):
+        draw(fault, 8)
+
+
 def test_a_source_that_keeps_its_word_is_passed_through():
     assert draw(lambda n: b"a" * n, 3) == b"aaa"
 

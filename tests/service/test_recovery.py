@@ -7,8 +7,11 @@ import shutil
 import numpy as np
 import pytest
 
+from retrasyn.errors import StoreError
 from retrasyn.messages import Report
+from retrasyn.service.admission.open_rounds import OpenRounds
 from retrasyn.service.service import Service
+from retrasyn.service.write_queue import Busy
 from retrasyn.wire import encode_report
 from support.crowd import Crowd, SetClock, finish, play, settings_in
 from support.enrolling import enrolled
@@ -267,6 +270,79 @@ def report_of(service, device, t):
         bits=bytes(-(-manifest.n_states // 8)),
     )
     return encode_report(report, device.key, oracle="oue")
+
+
+class Losing:
+    """A store that does all it is told, and once for each of some words says that it did not."""
+
+    def __init__(self, store, *words):
+        self._store, self._words = store, set(words)
+
+    def __getattr__(self, name):
+        act = getattr(self._store, name)
+        if name not in self._words:
+            return act
+        self._words.remove(name)
+
+        def lose(*arguments, **options):
+            act(*arguments, **options)
+            raise StoreError("the answer was lost")
+
+        return lose
+
+
+async def submit_until_taken(service, frame):
+    while True:
+        try:
+            return await service.runtime.write_queue.submit([frame])
+        except Busy:
+            await asyncio.sleep(0.01)
+
+
+def test_who_reported_rests_though_the_store_forgot_the_report_before_its_fold_was_known(tmp_path):
+    async def run():
+        service = await start(tmp_path / "service", method="steered-length", window=5)
+        runtime, manifest = service.runtime, service.runtime.campaign.manifest
+        device, other = await runtime.devices.enrol(await runtime.devices.mint(2))
+        service.clock.time = manifest.epoch + 0.2 * manifest.period
+        await service.scheduler.tick()
+        statuses = await runtime.write_queue.submit([report_of(service, device, 0)])
+        runtime.store = runtime.write_queue.store = Losing(runtime.store, "fold", "append")
+        service.clock.time += manifest.period
+        await service.scheduler.open_due()
+        with pytest.raises(StoreError):
+            await service.scheduler.fold_due()
+        statuses += await submit_until_taken(service, report_of(service, other, 1))
+        await service.scheduler.fold_due()
+        statuses += await runtime.write_queue.submit([report_of(service, device, 1)])
+        await service.stop()
+        return statuses
+
+    assert asyncio.run(run()) == ["accepted", "duplicate", "too soon"]
+
+
+def test_a_report_that_came_too_soon_is_left_out_of_the_sums_should_admission_let_it_pass(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(OpenRounds, "too_soon", lambda self, header, round_, keys: keys < 0)
+
+    async def run():
+        service = await start(tmp_path / "service", method="steered-length", window=5)
+        runtime, manifest = service.runtime, service.runtime.campaign.manifest
+        (device,) = await runtime.devices.enrol(await runtime.devices.mint(1))
+        statuses = []
+        for t in range(2):
+            service.clock.time = manifest.epoch + (t + 0.2) * manifest.period
+            await service.scheduler.tick()
+            statuses += await runtime.write_queue.submit([report_of(service, device, t)])
+        service.clock.time += manifest.period
+        await service.scheduler.tick()
+        await service.stop()
+        return statuses, service.counters
+
+    statuses, counters = asyncio.run(run())
+    assert statuses == ["accepted", "accepted"]
+    assert (counters.reports_folded, counters.reports_dropped) == (1, 1)
 
 
 def test_one_process_at_a_time_holds_a_folder(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 
 from retrasyn import Box, Curator, Grid, synthesize
 from retrasyn.errors import SettingError
-from retrasyn.messages import Ask, Roster
+from retrasyn.messages import Ask, Grant, Roster
 from retrasyn.oracles.registry import choose_oracle, find_oracle, oracle_for
 from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.city import CITY_BOX, demo_city
@@ -101,3 +101,18 @@ def test_an_unknown_oracle_is_refused():
         RunSettings.of(grid=Grid(Box(0, 0, 1, 1), 2), oracle="rappor")
     with pytest.raises(SettingError, match="not one of oue, grr, olh"):
         find_oracle("auto").at(MILLION, 4)
+
+
+@pytest.mark.parametrize("source", [Counts, Reports])
+def test_two_asks_of_a_timestamp_have_noise_of_their_own(source):
+    def collected(*, seed=1, t=0, lane="probe"):
+        grant = Grant(t=t, epsilon=MILLION, reporters=np.arange(200), n_answers=40)
+        states, addresses = np.zeros(200, np.int32), np.arange(200, dtype=np.uint64)
+        return source(seed).collect(grant, states, addresses, lane=lane).counts.tolist()
+
+    first = collected()
+
+    assert collected() == first
+    assert collected(lane="publish") != first
+    assert collected(t=1) != first
+    assert collected(seed=2) != first

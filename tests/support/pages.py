@@ -14,7 +14,6 @@ What the last two say is listed by a test, so that nothing is left out silently.
 
 from __future__ import annotations
 
-import configparser
 import contextlib
 import json
 import os
@@ -212,14 +211,6 @@ class Reader:
 
         assert all(yaml.safe_load_all(block.text))
 
-    def _ini(self, block: Block) -> None:
-        """Read a unit of systemd, and the command line in it."""
-        unit = configparser.ConfigParser(strict=False)
-        unit.read_string(block.text)
-        start = unit["Service"]["ExecStart"].split()
-        options = {word for word in start if word.startswith("--")}
-        assert options <= _options_of(start[1]), f"{block.page}: {options}"
-
     def _nginx(self, block: Block) -> None:
         """Leave proxies to `service/test_proxies.py`, which runs every block of them."""
 
@@ -236,12 +227,3 @@ class QuickReader(Reader):
         if _IS_OURS.fullmatch(command):
             return run(*shlex.split(command)[1:], stdin="y\n")
         return super()._run(command)
-
-
-def _options_of(name: str) -> set[str]:
-    import typer
-
-    from retrasyn.cli import app
-
-    command = typer.main.get_command(app).commands[name]
-    return {option for parameter in command.params for option in parameter.opts}

@@ -106,7 +106,7 @@ class Replay:
         return {
             f"{name}_total": self.total,
             f"{name}_highest": self.highest,
-            f"{name}_n_reports": np.array([self.n_reports], np.int64),
+            f"{name}_n_reports": np.array([self.n_reports]),
             f"{name}_recent": np.array(recent, np.int64).reshape(-1, 5),
             f"{name}_keys": np.concatenate([np.empty(0, np.int64), *(s.keys for s in spends)]),
         }
