@@ -67,11 +67,7 @@ def test_tests_stand_where_the_package_has_what_they_test():
     for path in tests.rglob("*.py"):
         folder = path.parent.relative_to(tests)
         assert str(folder) in across or (SOURCE / folder).is_dir(), path
-        is_test = path.name.startswith("test_") or path.name in (
-            "conftest.py",
-            "naive.py",
-            "run.py",
-        )
+        is_test = path.name.startswith("test_") or path.name in others
         assert is_test != (folder.name == "support"), path
 
 
