@@ -51,6 +51,7 @@ def test_a_frame_whose_length_does_not_fit_is_refused(frame):
 
 def test_statuses_come_back_as_they_were():
     assert read_statuses(bytes(range(len(STATUSES))), len(STATUSES)) == list(STATUSES)
+    assert read_statuses(b"", 0) == []
 
 
 @pytest.mark.parametrize(("body", "n"), [(b"\0", 2), (b"\0\0", 1), (bytes([len(STATUSES)]), 1)])
