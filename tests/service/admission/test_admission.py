@@ -545,6 +545,32 @@ def test_what_was_written_brings_back_the_same_round():
     assert again.accepted(0).answers == {}
 
 
+def test_a_batch_of_one_length_is_written_as_its_frames_are():
+    senders = Senders.of(5)
+    frames = [senders.report(key, 0) for key in (3, 1, 4)]
+    now = senders.now(0.5)
+    batch = senders.admission(0).judge_batch(join_frames(frames), now)
+    assert batch.blobs == senders.admission(0).judge(frames, now).blobs
+    ((t, blob),) = batch.blobs
+    assert (t, [chunk.keys.tolist() for chunk in read_chunks(blob)]) == (0, [[3, 1, 4]])
+
+
+@pytest.mark.parametrize("kind", [ENTERING, MOVING, QUITTING])
+def test_what_was_accepted_tells_heartbeats_from_reports(kind):
+    senders = Senders.of(3, presence="flags", strata=("move", "enter", "quit"))
+    admission = senders.admission(0)
+    nothing = admission.accepted(0)
+    assert (nothing.answers, nothing.marks) == ({}, b"")
+    assert (nothing.kinds.dtype, nothing.kinds.size) == (np.uint8, 0)
+    judged(admission, senders, senders.heartbeat(2, 0, kind), senders.heartbeat(0, 0, kind))
+    judged(admission, senders, *(senders.report(key, 0, about="move") for key in (2, 1)))
+    accepted = admission.accepted(0)
+    assert (accepted.keys.tolist(), accepted.kinds.tolist()) == ([0, 2], [kind, kind])
+    assert accepted.kinds.dtype == np.uint8
+    assert [keys.tolist() for _, keys in accepted.answers.values()] == [[1, 2]]
+    assert keys_of_marks(accepted.marks).tolist() == [1, 2]
+
+
 def test_a_damaged_record_is_one_clear_line():
     senders = Senders.of(1)
     ((_, blob),) = senders.admission(0).judge([senders.report(0, 0)], senders.now(0.5)).blobs
