@@ -22,11 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from load import pack, request
+from retrasyn.client.curator_client import Agreed, CuratorClient
+from retrasyn.device.signatures import verify_ed25519
 from retrasyn.messages import Report
 from retrasyn.wire import decode_manifest, manifest_id
 from retrasyn.wire.batches import MAX_FRAMES, join_frames
 from retrasyn.wire.canonical import unseal
 from retrasyn.wire.frames import body_bytes, encode_report
+from retrasyn.wire.keys import CuratorKeys, follow
 from workloads import Line
 
 N_SINGLE, N_BATCHED, BATCH = 30_000, 300_000, 1000
@@ -51,22 +54,12 @@ class Served:
             body: bytes = answer.read()
             return body
 
-    def tell(self, path: str, told: Any) -> Any:
-        """Send JSON as the operator."""
-        asked = urllib.request.Request(  # noqa: S310 - ours
-            self.url + path,
-            data=json.dumps(told).encode(),
-            headers={"authorization": f"Bearer {self.token}", "content-type": "application/json"},
-        )
-        with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:  # noqa: S310 - ours
-            return json.load(answer)
-
 
 @contextmanager
 def serving(folder: Path) -> Iterator[Served]:
     """Run the service in round 0 of an hour."""
     epoch = int(time.time()) - 10
-    changes = ("--set", "period=3600", "--set", f"epoch={epoch}")
+    changes = ("--set", "period=3600", "--set", f"epoch={epoch}", "--set", "allowed_hosts=bench")
     command = (sys.executable, "-m", "retrasyn", "serve", "--quiet", "--port", "0", *changes)
     process = subprocess.Popen([*command, "--folder", str(folder)])
     try:
@@ -82,6 +75,14 @@ def serving(folder: Path) -> Iterator[Served]:
         process.wait(PATIENCE)
 
 
+def enrolled(served: Served, n: int, manifest: bytes) -> list[Agreed]:
+    """Enrol devices as they do it themselves."""
+    with CuratorClient(served.url) as server:
+        tokens, key = server.mint(n, operator_token=served.token)
+        _, agreement = follow(CuratorKeys(key), server.keys(), verify_ed25519)
+        return server.enrol(tokens, agreement=agreement, manifest=manifest)
+
+
 def frames_of(served: Served, n: int) -> list[bytes]:
     """Enrol n devices and return a report of each."""
     text, _ = unseal(served.get("/v1/campaign"))
@@ -90,8 +91,7 @@ def frames_of(served: Served, n: int) -> list[bytes]:
     kept = (1 << manifest.n_states) - 1
     frames = []
     for first in range(0, n, MAX_FRAMES):
-        tokens = served.tell("/v1/operator/tokens", {"n": min(MAX_FRAMES, n - first)})
-        for device in served.tell("/v1/enrolments", tokens)["devices"]:
+        for agreed in enrolled(served, min(MAX_FRAMES, n - first), name):
             bits = int.from_bytes(os.urandom(size), "little") & kept
             report = Report(
                 question=0,
@@ -99,11 +99,10 @@ def frames_of(served: Served, n: int) -> list[bytes]:
                 t=0,
                 epsilon=manifest.epsilon,
                 manifest=name,
-                device=bytes.fromhex(device["device"]),
+                device=agreed.device,
                 bits=bits.to_bytes(size, "little"),
             )
-            key = bytes.fromhex(device["key"])
-            frames.append(encode_report(report, key, oracle=manifest.oracle))
+            frames.append(encode_report(report, agreed.key, oracle=manifest.oracle))
     return frames
 
 

@@ -39,7 +39,7 @@ STAYING = """
 def main() -> None:
     """Make a release, forget the real data, and ask three questions."""
     real = retrasyn.demo_city(n_users=20_000, n_timestamps=120, seed=1)
-    synthetic, _ = retrasyn.synthesize(real, box=(0, 0, 10, 10), seed="random")
+    synthetic, _ = retrasyn.synthesize(real, box=(0, 0, 10, 10))
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as base:
         path = Path(folder) / "release.parquet"
         retrasyn.write(synthetic, path)

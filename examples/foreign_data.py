@@ -48,7 +48,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_theirs(real, Path(folder) / "theirs.csv")
         theirs = read_theirs(Path(folder) / "theirs.csv")
-    ours, _ = retrasyn.synthesize(real, grid=GRID, seed="random")
+    ours, _ = retrasyn.synthesize(real, grid=GRID)
     columns = [retrasyn.evaluate(real, data, GRID).to_dict() for data in (theirs, ours)]
     print(f"\n{'':<18}{'theirs':>8}{'ours':>8}  better")
     for metric in METRICS:

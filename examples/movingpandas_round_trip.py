@@ -29,7 +29,7 @@ def main() -> None:
     """Go there and back, and say what MovingPandas found on the way."""
     real = invent_city()
     box = (*CORNER, CORNER[0] + 10 * METRES, CORNER[1] + 10 * METRES)
-    synthetic, _ = retrasyn.synthesize(real, box=box, seed="random")
+    synthetic, _ = retrasyn.synthesize(real, box=box)
     print(f"synthetic  {synthetic}, {synthetic.crs}")
 
     collection = synthetic.to_trajectory_collection()  # MovingPandas from here on

@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
     fixes = read_fixes(folder / "taxis.csv")  # columns are found by their names
     real, summary = discretise(fixes, every="10min", box=BOX)
     print(f"{summary.n_fixes:,} fixes of {summary.n_users} taxis: one kept per taxi and 10 minutes")
-    synthetic, receipt = retrasyn.synthesize(real, window=10, grid=GRID, seed="random")
+    synthetic, receipt = retrasyn.synthesize(real, window=10, grid=GRID)
     out = folder / "synthetic.parquet"
     receipt = write_with_receipt(synthetic, receipt, out, receipt_place(out))
     scores = retrasyn.evaluate(real, synthetic, GRID)

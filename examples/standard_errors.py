@@ -33,7 +33,7 @@ def main() -> None:
             right.append(np.mean(off <= SURE * known.cell_errors))
             newest[:] = [release]
 
-    _, receipt = retrasyn.synthesize(real, grid=GRID, seed="random", on_release=look)
+    _, receipt = retrasyn.synthesize(real, grid=GRID, on_release=look)
     (last,) = newest
     known, true = last.uncertainty, true_shares(last.t)
     assert known is not None  # noqa: S101 - only such releases are kept

@@ -21,7 +21,7 @@ GRID = Grid(Box(0, 0, 4, 4), side=4)
 def main() -> None:
     """Run ten timestamps and print what the curator did."""
     random = np.random.default_rng()
-    curator = Curator(RunSettings.of("retrasyn-p", grid=GRID, window=5, seed="random"))
+    curator = Curator(RunSettings.of("retrasyn-p", grid=GRID, window=5))
     keys = np.arange(N)  # ledger keys: small whole numbers, one per person
     roster = Roster(keys=keys, addresses=keys.astype(np.uint64), slots=np.zeros(N, np.int64))
     places = random.uniform(0, 2, (N, 2))  # everybody begins in the lower left quarter

@@ -1,12 +1,14 @@
 """The curator by itself: one call per timestamp, all memory in one state."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
 from retrasyn import METHODS, Box, Curator, Grid, Roster
 from retrasyn.errors import SettingError
 from retrasyn.mechanisms.base import drive
-from retrasyn.messages import Aggregate, Flags
+from retrasyn.messages import MICRO, Aggregate, Ask, Flags, Grant, Question
 from retrasyn.oracles.registry import n_answers, oracle_for
 from retrasyn.run_settings import RunSettings, micro_nats
 
@@ -71,7 +73,9 @@ def test_a_dialogue_depends_on_its_view_and_the_answers_alone(name):
             grant = curator.grant(question, t=15, roster=roster(60))
             empty = grant.reporters.size == 0
             answers[question] = (
-                None if empty else curator.estimate(grant, answer(curator)(grant, question.lane))
+                None
+                if empty
+                else curator.estimate(question, grant, answer(curator)(grant, question.lane))
             )
         return answers[question]
 
@@ -91,21 +95,24 @@ def test_a_dialogue_depends_on_its_view_and_the_answers_alone(name):
 
 
 def test_a_fresh_state_survives_saving():
-    one, other = Curator(RunSettings.of(grid=GRID)), Curator(RunSettings.of(grid=GRID))
+    one, other = (
+        Curator(RunSettings.of(grid=GRID, seed=0)),
+        Curator(RunSettings.of(grid=GRID, seed=0)),
+    )
     other.state.load_arrays(one.state.to_arrays())
     assert other.state.t is None
     assert other.state.memory.released is None
 
 
 def test_timestamps_come_one_after_the_other():
-    curator = Curator(RunSettings.of(grid=GRID))
+    curator = Curator(RunSettings.of(grid=GRID, seed=0))
     run(curator, [5])
     with pytest.raises(SettingError, match="timestamp 7 follows 5"):
         run(curator, [7])
 
 
 def test_reporters_who_stay_silent_are_charged_all_the_same():
-    curator = Curator(RunSettings.of("sample-p", grid=GRID, window=3))
+    curator = Curator(RunSettings.of("sample-p", grid=GRID, window=3, seed=0))
     nothing = Aggregate(counts=np.zeros(curator.states.n_states, np.int64), n=0)
     release = curator.step(0, size=5, roster=roster(9), collect=lambda grant, lane: nothing)
     assert release.n_reports == 9
@@ -126,10 +133,94 @@ def test_budgets_are_whole_micro_nats(epsilon, micro):
 
 def test_a_window_of_nothing_is_refused():
     with pytest.raises(SettingError, match="window=0"):
-        Curator(RunSettings.of(grid=GRID, window=0))
+        Curator(RunSettings.of(grid=GRID, window=0, seed=0))
 
 
 def test_a_negative_ledger_key_is_refused():
     who = Roster(keys=np.array([-1]), addresses=np.zeros(1, np.uint64), slots=np.zeros(1, np.int64))
     with pytest.raises(SettingError, match="negative"):
-        Curator(RunSettings.of(grid=GRID)).step(0, size=1, roster=who, collect=None)
+        Curator(RunSettings.of(grid=GRID, seed=0)).step(0, size=1, roster=who, collect=None)
+
+
+def one_sum(curator, n, *, epsilon=MICRO, about="transition", seed=0):
+    """Return a grant to n devices, and the sum of their reports."""
+    states = np.random.default_rng(seed).integers(9, size=n).astype(np.int32)
+    grant = Grant(
+        t=0,
+        epsilon=epsilon,
+        reporters=np.arange(n),
+        question=Question(about=about),
+        n_answers=curator.states.n_states,
+    )
+    oracle = oracle_for(grant)
+    packed = oracle.perturb(
+        states, np.arange(n, dtype=np.uint64), key=seed, n_answers=grant.n_answers
+    )
+    return grant, oracle.aggregate(packed, n_answers=grant.n_answers)
+
+
+def test_fewer_reports_than_the_fewest_wait_and_are_added_to_the_next():
+    curator = Curator(RunSettings.of(grid=Grid(Box(0, 0, 1, 1), 2), fewest=50))
+    (grant, first), (_, second) = one_sum(curator, 30, seed=1), one_sum(curator, 25, seed=2)
+    ask = Ask(share=1.0)
+
+    assert curator.estimate(ask, grant, first) is None
+    assert curator.state.n_waiting == 30
+    found = curator.estimate(ask, grant, second)
+
+    whole = oracle_for(grant).estimate(first + second)
+    assert (found.n, found.variance) == (55, whole.variance)
+    assert np.array_equal(found.frequencies, whole.frequencies)
+    assert curator.state.n_waiting == 0
+    assert curator.estimate(ask, grant, first) is None  # and so on
+
+
+def test_sums_of_different_budgets_are_estimated_apart_and_averaged_by_precision():
+    curator = Curator(RunSettings.of("retrasyn-b", grid=Grid(Box(0, 0, 1, 1), 2), fewest=50))
+    budgets = {300_000: 20, 700_000: 20, 500_000: 20}
+    sums = [one_sum(curator, n, epsilon=e, seed=e) for e, n in budgets.items()]
+    *waiting, found = [curator.estimate(Ask(share=1.0), *each) for each in sums]
+
+    assert waiting == [None, None]
+    apart = [oracle_for(grant).estimate(aggregate) for grant, aggregate in sums]
+    precisions = np.array([1 / estimate.variance for estimate in apart])
+    mean = sum(p * e.frequencies for p, e in zip(precisions, apart, strict=True)) / precisions.sum()
+    assert found.n == 60
+    assert found.variance == pytest.approx(1 / precisions.sum())
+    assert found.frequencies == pytest.approx(mean)
+    assert curator.state.waiting == {}
+
+
+def test_lanes_wait_apart_and_what_a_mechanism_adds_up_itself_does_not_wait():
+    curator = Curator(RunSettings.of("lpd", grid=Grid(Box(0, 0, 1, 1), 2), fewest=50))
+    grant, aggregate = one_sum(curator, 30)
+    for lane in ("probe", "publish"):
+        assert curator.estimate(Ask(share=1.0, lane=lane), grant, aggregate) is None
+    assert curator.state.n_waiting == 60
+    at_once = curator.estimate(Ask(share=1.0, lane="older/2", adds_up=True), grant, aggregate)
+    assert at_once.n == 30
+    dialogue = Curator(RunSettings.of(grid=GRID)).begin(0)
+    asks = [next(dialogue)]
+    with contextlib.suppress(StopIteration):
+        while True:
+            asks.append(dialogue.send(None))
+    assert [ask.adds_up for ask in asks] == [ask.question.about == "older" for ask in asks]
+
+
+def test_sums_that_wait_survive_saving():
+    settings = RunSettings.of(grid=Grid(Box(0, 0, 1, 1), 2), fewest=50)
+    one, other = Curator(settings), Curator(settings)
+    grant, first = one_sum(one, 30, seed=1)
+    _, second = one_sum(one, 30, seed=2)
+    one.estimate(Ask(share=1.0, lane="a/b"), grant, first)
+    other.state.load_arrays(one.state.to_arrays())
+    ours, theirs = (
+        each.estimate(Ask(share=1.0, lane="a/b"), grant, second) for each in (one, other)
+    )
+    assert ours.n == theirs.n == 60
+    assert np.array_equal(ours.frequencies, theirs.frequencies)
+
+
+def test_estimates_of_nobody_are_refused():
+    with pytest.raises(SettingError, match="fewest=0"):
+        RunSettings.of(grid=GRID, fewest=0)

@@ -166,7 +166,7 @@ def _serve(tree: Path, folder: Path, *, devices: int) -> set[str]:
     """Run a service for some rounds, with a device that stands still or none; what ran in it."""
     folder.mkdir()
     run = [sys.executable, "-m", "retrasyn"]
-    settings = [word for text in ("period=2", "window=2") for word in ("--set", text)]
+    settings = [word for text in ("period=2", "window=2", "fewest=1") for word in ("--set", text)]
     server = subprocess.Popen(
         [*run, "serve", "--port", "0", "--folder", str(folder / "service"), *settings],
         env=_environment(tree, folder),

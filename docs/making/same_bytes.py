@@ -57,15 +57,17 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "small grid": {"grid": 2, "window": 3, "epsilon": 0.5},
 }
 _BOX = ("--box", "0,0,10,10")
-_MAKE = ("real.parquet", *_BOX, "-o")
+_SEED = ("--seed", "0")
+_MAKE = ("real.parquet", *_BOX, *_SEED, "-o")
+_TIMED = ("timed.parquet", *_BOX, *_SEED, "-o")
 COMMANDS = {
     "synthesize": ("synthesize", *_MAKE, "new.parquet", "--errors", "errors.csv"),
     "synthesize csv": ("synthesize", *_MAKE, "new.csv", "--method", "retrasyn-p"),
     "synthesize geojson": ("synthesize", *_MAKE, "new.geojson"),
-    "synthesize times": ("synthesize", "timed.parquet", *_BOX, "-o", "new.csv", "--datetime"),
-    "synthesize mfjson": ("synthesize", "timed.parquet", *_BOX, "-o", "new.mfjson"),
+    "synthesize times": ("synthesize", *_TIMED, "new.csv", "--datetime"),
+    "synthesize mfjson": ("synthesize", *_TIMED, "new.mfjson"),
     "synthesize parts": ("synthesize", *_MAKE, "parts.parquet", "--parts", "--shards", "3"),
-    "synthesize without box": ("synthesize", "real.parquet", "-o", "new.parquet"),
+    "synthesize without box": ("synthesize", "real.parquet", *_SEED, "-o", "new.parquet"),
     "unknown method": ("synthesize", *_MAKE, "new.parquet", "--method", "retrasin-p"),
     "unknown oracle": ("synthesize", *_MAKE, "new.parquet", "--oracle", "rappor"),
     "refused oracle": ("synthesize", *_MAKE, "new.csv", "--method", "lbd", "--oracle", "olh"),
@@ -83,7 +85,7 @@ COMMANDS = {
         *("generate", "--network", "city", "--objects", "50", "--new", "5", "--steps", "5"),
         *("-o", "new.parquet", "--roads", "roads.geojson"),
     ),
-    "demo": ("demo", "--out", "demo"),
+    "demo": ("demo", "--out", "demo", *_SEED),
     "plan": ("plan", "--users", "200", "--no-simulation"),
     "plan simulated": ("plan", "--users", "60"),
     "reproduce": (
@@ -127,7 +129,7 @@ def normalise(text: str, *places: Path) -> str:
         text = text.replace(str(place), "FOLDER")
     for pattern, word in (
         (r"http://127\.0\.0\.1:\d+", "ADDRESS"),
-        (r"#enrol=[\w-]+", "#enrol=TOKEN"),
+        (r"#enrol=[\w.-]+", "#enrol=TOKEN"),
         (r"[\d-]+ [\d:]+ UTC; how far", "NOW; how far"),
         (r"ready in [\d.]+ s, kept in [^\"]+", "ready in SECONDS"),
         (r'("name": "live map")(,\s+"\w+": [^\n]+){3}', r"\1"),
@@ -164,7 +166,7 @@ def city() -> Any:
 def run(read: Callable[[], Any], method: str, **options: Any) -> Made:
     """Return the digests of what a method makes, or the words with which it is refused."""
     try:
-        made = retrasyn.synthesize(read(), method, **options)
+        made = retrasyn.synthesize(read(), method, **{"seed": 0} | options)
     except retrasyn.RetraSynError as error:
         return f"refused: {error}"
     with tempfile.TemporaryDirectory() as folder:

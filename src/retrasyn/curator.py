@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +44,12 @@ class CuratorState:
     )
     errors: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))  # see mean_errors
     lifecycle: LifecycleMemory = field(default_factory=LifecycleMemory)
+    waiting: dict[tuple[str, int], Aggregate] = field(default_factory=dict)  # by lane and epsilon
+
+    @property
+    def n_waiting(self) -> int:
+        """How many reports wait to be estimated with later ones."""
+        return sum(aggregate.n for aggregate in self.waiting.values())
 
     @property
     def mean_errors(self) -> tuple[float, float] | None:
@@ -60,6 +66,8 @@ class CuratorState:
             "rounds": np.array(self.rounds, np.int64).reshape(-1, 3),
             "streams_next": np.array([self.streams.next_id], np.int64),
         }
+        for (lane, epsilon), sums in self.waiting.items():
+            arrays[f"waiting_{lane}@{epsilon}"] = np.append(sums.counts, sums.n)
         arrays |= with_prefix("life_", self.lifecycle.to_arrays())
         arrays |= with_prefix("memory_", self.memory.to_arrays())
         arrays |= with_prefix("streams_", self.streams.columns())
@@ -72,12 +80,33 @@ class CuratorState:
         self.errors = arrays["errors"].copy()
         self.rounds.clear()
         self.rounds.extend((int(t), int(n), int(spent)) for t, n, spent in arrays["rounds"])
+        self.waiting = {}
+        for name, array in without_prefix("waiting_", arrays).items():
+            lane, _, epsilon = name.rpartition("@")
+            self.waiting[lane, int(epsilon)] = Aggregate(counts=array[:-1], n=int(array[-1]))
         columns = without_prefix("streams_", arrays)
         next_id = int(columns.pop("next")[0])
         self.streams.take(columns, next_id)
         self.memory.load_arrays(without_prefix("memory_", arrays))
         self.lifecycle.load_arrays(without_prefix("life_", arrays))
         self.ledger.load_arrays(without_prefix("ledger_", arrays))
+
+
+def averaged(estimates: Sequence[Estimate]) -> Estimate:
+    """Average estimates of the same frequencies by their precision.
+
+    Reports that spent different budgets must not be added up, but what they say can be averaged.
+    """
+    if len(estimates) == 1:
+        return estimates[0]
+    precision = sum(1.0 / estimate.variance for estimate in estimates)
+    shares = [1.0 / estimate.variance / precision for estimate in estimates]
+    parts = [share * each.frequencies for share, each in zip(shares, estimates, strict=True)]
+    return Estimate(
+        frequencies=np.sum(parts, axis=0),
+        variance=1.0 / precision,
+        n=sum(estimate.n for estimate in estimates),
+    )
 
 
 class Curator:
@@ -139,7 +168,7 @@ class Curator:
             if collect is None or grant.reporters.size == 0:
                 return None
             granted.append(grant)
-            return self.estimate(grant, collect(grant, ask.lane))
+            return self.estimate(ask, grant, collect(grant, ask.lane))
 
         if self.method.presence != "flags":
             flags = None
@@ -203,13 +232,35 @@ class Curator:
         answers = n_answers(grant.question, self.states)
         return dataclasses.replace(grant, oracle=self.oracle, n_answers=answers)
 
-    def estimate(self, grant: Grant, aggregate: Aggregate) -> Estimate | None:
-        """Turn a sum of reports into frequencies; None if nobody answered."""
+    def estimate(self, ask: Ask, grant: Grant, aggregate: Aggregate) -> Estimate | None:
+        """Turn a sum of reports into frequencies; None if there are too few.
+
+        With fewer than `fewest` reports, the sum waits and is estimated with the next ones.
+        """
         if aggregate.n == 0:
             return None
-        if grant.private:
-            return oracle_for(grant).estimate(aggregate)
-        return Estimate(frequencies=aggregate.counts / aggregate.n, variance=0.0, n=aggregate.n)
+        if not grant.private:
+            return Estimate(frequencies=aggregate.counts / aggregate.n, variance=0.0, n=aggregate.n)
+        sums = {grant.epsilon: aggregate}
+        if not ask.adds_up:
+            sums = self._with_waiting(ask.lane, grant.epsilon, aggregate)
+        estimates = [
+            oracle_for(dataclasses.replace(grant, epsilon=epsilon)).estimate(total)
+            for epsilon, total in sums.items()
+        ]
+        return averaged(estimates) if estimates else None
+
+    def _with_waiting(self, lane: str, epsilon: int, aggregate: Aggregate) -> dict[int, Aggregate]:
+        """Add a sum to those that wait; return all of them by epsilon once they are enough."""
+        waiting = self.state.waiting
+        before = waiting.get((lane, epsilon))
+        waiting[lane, epsilon] = aggregate if before is None else before + aggregate
+        mine = {spent: sums for (where, spent), sums in waiting.items() if where == lane}
+        if sum(sums.n for sums in mine.values()) < self.settings.fewest:
+            return {}
+        for spent in mine:
+            del waiting[lane, spent]
+        return mine
 
     def end(
         self,

@@ -85,6 +85,7 @@ class Ask:
     of: Literal["remaining", "whole", "everybody"] = "remaining"
     lane: str = "publish"
     question: Question = TRANSITION
+    adds_up: bool = False  # the mechanism adds answers up over all timestamps, so few are welcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +169,7 @@ class Manifest:
     """
 
     name: str
-    key: bytes  # the curator's Ed25519 public key, 32 bytes
+    key: bytes  # the curator's first Ed25519 public key, 32 bytes; others may succeed it
     box: tuple[int, int, int, int]  # micro-units: x0, y0, x1, y1
     side: int
     state_order: int  # version of the numbering of states
@@ -231,9 +232,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ack:
-    """Acknowledgement of a report with its status."""
+    """The status of one frame, and what proves that the curator says so."""
 
     status: str
-    manifest: bytes  # id, 8 bytes
-    t: int
-    digest: bytes  # of the report's bytes, 16 bytes
+    proof: bytes = field(repr=False)  # a tag under the device's key, or the curator's signature

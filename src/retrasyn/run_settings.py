@@ -63,6 +63,7 @@ class RunOptions(TypedDict, total=False):
     settings: Mapping[str, str] | None
     oracle: OracleWish
     door: Door
+    fewest: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,14 +94,16 @@ class RunSettings:
     """Privacy budget over any window, in nats."""
     window: int = 20
     """Length w of the protected window, in timestamps."""
-    seed: int = field(default=0, repr=False)
+    seed: int = field(repr=False)
     """Repeats the run exactly."""
-    seed_is_secret: bool = False
+    seed_is_secret: bool
     """Whether the seed was drawn, or is kept: then no receipt names it."""
     oracle: OracleWish = "oue"
     """An oracle, or how to choose one."""
     door: Door = "counts"
     """How simulated reports are drawn."""
+    fewest: int = 1
+    """Reports that an estimate is made of at least; fewer wait for the next ones."""
     outside: Outside = "refuse"
     """What to do with points outside the box."""
     faithful: bool = False
@@ -116,7 +119,7 @@ class RunSettings:
         grid: Grid,
         epsilon: float = 1.0,
         window: int = 20,
-        seed: int | Literal["random"] = 0,
+        seed: int | Literal["random"] = "random",
         unit: Literal["position", "transition"] | None = None,
         ledger: Literal["user", "stream"] | None = None,
         jump: Literal["split", "clamp"] | None = None,
@@ -126,6 +129,7 @@ class RunSettings:
         settings: Mapping[str, str] | None = None,
         oracle: OracleWish = "oue",
         door: Door = "counts",
+        fewest: int = 1,
     ) -> RunSettings:
         """Combine a method's row with what was asked for.
 
@@ -135,7 +139,8 @@ class RunSettings:
             grid: The public grid.
             epsilon: Privacy budget over any window.
             window: Length w of the protected window, in timestamps.
-            seed: Repeats the run exactly; "random" draws one and keeps it out of the receipt.
+            seed: "random" draws one that nobody can guess, and no receipt names it. A number
+                repeats the run exactly, for experiments: whoever guesses it undoes the noise.
             unit: What a window protects; "position" unless the interpretation says otherwise.
             ledger: Whose spending is counted; "user" unless the interpretation says otherwise.
             jump: What a step beyond the neighbouring cells is.
@@ -147,6 +152,7 @@ class RunSettings:
                 "small" for the smallest report.
             door: Draw the sum of all simulated reports at once ("counts"), or every report bit by
                 bit ("reports").
+            fewest: Reports that an estimate is made of at least; fewer wait for the next ones.
         """
         if method is None:
             method = PAPER_METHOD if faithful else DEFAULT_METHOD
@@ -171,6 +177,7 @@ class RunSettings:
             seed_is_secret=seed == "random",
             oracle=oracle,
             door=door,
+            fewest=fewest,
             outside=outside,
             faithful=faithful,
             settings=dict(settings or {}),
@@ -199,6 +206,8 @@ class RunSettings:
                 f"window={self.window} must be at least 1 timestamp and at most {MAX_WINDOW:,}; "
                 "1 protects single events, 20 is usual"
             )
+        if self.fewest < 1:
+            raise SettingError(f"fewest={self.fewest} must be at least 1 report; 50 is usual")
         _ = self.chosen_oracle  # refuses unknown names
 
     @property
@@ -283,7 +292,10 @@ class RunSettings:
             raise SettingError(f"these are no settings of a run ({error})") from None
 
 
-_PLAIN = ("box_inferred", "epsilon", "window", "oracle", "door", "outside", "faithful", "settings")
+_PLAIN = (
+    *("box_inferred", "epsilon", "window", "oracle", "door", "fewest", "outside", "faithful"),
+    "settings",
+)
 """Fields that `to_dict` writes unchanged."""
 
 

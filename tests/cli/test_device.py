@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from retrasyn.client.owner import write_link
 from support.command_line import assert_one_line, run
 from support.live_service import COMMAND, service
 from support.live_service import run as run_process
@@ -65,7 +66,7 @@ def test_a_link_is_good_for_once(served, tmp_path):
     link = served.link()
     assert run("device", "enrol", link, "--folder", tmp_path / "one", "--yes").code == 0
     again = run("device", "enrol", link, "--folder", tmp_path / "two", "--yes")
-    assert_one_line(again, "used already", "ask for a new one")
+    assert_one_line(again, "used it already", "ask for a new one")
 
 
 def test_a_folder_holds_one_device(served, folder):
@@ -74,7 +75,18 @@ def test_a_folder_holds_one_device(served, folder):
 
 
 @pytest.mark.parametrize(
-    "link", ["nonsense", "http://127.0.0.1:1/", "http://127.0.0.1:1/#enrol=", "http://[::1"]
+    "link",
+    [
+        "nonsense",
+        "http://127.0.0.1:1/",
+        "http://127.0.0.1:1/#enrol=",
+        "http://[::1",
+        "http://127.0.0.1:1/#enrol=token",  # without the curator's key
+        "http://127.0.0.1:1/#enrol=token.AAAA",
+        "http://127.0.0.1:1/#enrol=token." + "A" * 42 + "B",  # another way to write a key
+        "http://127.0.0.1:1/#enrol=." + "A" * 43,
+        "http://127.0.0.1:1/#enrol=token." + "é" * 43,
+    ],
 )
 def test_what_is_no_link_is_refused(tmp_path, link):
     done = run("device", "enrol", link, "--folder", tmp_path / "mine", "--yes")
@@ -82,20 +94,21 @@ def test_what_is_no_link_is_refused(tmp_path, link):
 
 
 def test_an_address_that_is_none_is_refused(tmp_path):
-    done = run("device", "enrol", "ftp://h/#enrol=a", "--folder", tmp_path / "mine", "--yes")
+    link = write_link("ftp://h", "a", bytes(32))
+    done = run("device", "enrol", link, "--folder", tmp_path / "mine", "--yes")
     assert_one_line(done, "http://HOST:PORT")
 
 
 def test_a_server_that_is_down_is_one_clear_line(tmp_path):
     taken, port = closed_port()
     with taken:
-        link = f"http://127.0.0.1:{port}/#enrol=a"
+        link = write_link(f"http://127.0.0.1:{port}", "a", bytes(32))
         done = run("device", "enrol", link, "--folder", tmp_path / "mine", "--yes")
     assert_one_line(done, f"127.0.0.1:{port}", "cannot be reached")
 
 
 def test_a_server_that_is_no_curator_is_one_clear_line(served, tmp_path):
-    link = f"{served.url}/deeper/#enrol=a"
+    link = write_link(f"{served.url}/deeper", "a", bytes(32))
     done = run("device", "enrol", link, "--folder", tmp_path / "mine", "--yes")
     assert_one_line(done)
 
@@ -117,6 +130,30 @@ def test_without_a_device_every_command_says_how_to_get_one(tmp_path):
 def test_a_damaged_identity_is_one_clear_line(folder):
     (folder / "identity.json").write_text('{"server": 1}')
     assert_one_line(run("device", "status", "--folder", folder), "damaged", "enrol again")
+    kept = {"server": "http://a", "device": "00" * 16, "key": "00" * 32}
+    for curator in ("", {}, {"key": "00", "before": "", "until": 0}):
+        (folder / "identity.json").write_text(json.dumps(kept | {"curator": curator}))
+        assert_one_line(run("device", "status", "--folder", folder), "damaged", "enrol again")
+    (folder / "identity.json").write_text(json.dumps(kept))
+    done = run("device", "status", "--folder", folder)
+    assert_one_line(done, "earlier version", "enrol again", "ledger beside it stays")
+
+
+AWAY = "http://192.0.2.1:8700"
+
+
+@pytest.mark.parametrize("command", [("run", "--at", "1,1"), ("accept", "--yes"), ("leave",)])
+def test_no_command_speaks_openly_with_another_machine_unasked(folder, command):
+    kept = json.loads((folder / "identity.json").read_text())
+    (folder / "identity.json").write_text(json.dumps(kept | {"server": AWAY}))
+    done = run("device", *command, "--folder", folder)
+    assert_one_line(done, AWAY, "not encrypted", "https://", "--insecure")
+
+
+def test_an_open_link_to_another_machine_is_refused_before_anything_is_sent(tmp_path):
+    link = write_link(AWAY, "a", bytes(32))
+    done = run("device", "enrol", link, "--folder", tmp_path / "mine", "--yes")
+    assert_one_line(done, "not encrypted", "--insecure")
 
 
 @pytest.mark.parametrize(
@@ -258,8 +295,10 @@ def test_a_device_the_server_forgot_is_told_to_leave_and_enrol_again(served, fol
     served.devices.clear()
     done = run("device", "run", "--folder", folder, "--at", "1,1", "--rounds", "2")
     assert_one_line(done, "does not know this device", "enrol again")
-    left = run("device", "leave", "--folder", folder)
-    assert left.out.splitlines()[0] == "the curator did not know it any more"
+    unconfirmed = run("device", "leave", "--folder", folder)
+    assert_one_line(unconfirmed, "does not confirm", "--force")
+    left = run("device", "leave", "--folder", folder, "--force")
+    assert "the curator did not confirm" in left.out.splitlines()[0]
 
 
 def run_until_reported(*arguments):
@@ -287,7 +326,7 @@ def test_a_service_and_a_device_work_by_the_documented_commands(tmp_path):
 
 
 def test_a_restart_with_other_privacy_settings_is_refused_until_the_owner_agrees(tmp_path):
-    mine, settings = ("--folder", tmp_path / "mine"), {"period": 1, "window": 1}
+    mine, settings = ("--folder", tmp_path / "mine"), {"period": 1, "window": 4}
     with service(tmp_path / "service", **settings) as live:
         port = int(live.url.rpartition(":")[2])
         assert run_process("device", "enrol", live.link, "--yes", *mine).returncode == 0

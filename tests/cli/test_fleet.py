@@ -11,6 +11,7 @@ import pytest
 
 from retrasyn.messages import MICRO
 from support.command_line import assert_one_line, run, run_command
+from support.foreign_hosts import ALL, answer_to, is_refused, wire
 from support.live_service import COMMAND
 from support.plain_curator import PlainCurator, serving, small_campaign
 
@@ -142,6 +143,10 @@ def test_whatever_stops_the_live_demo_stops_its_service_and_its_fleet(number, be
     url = (folder / "service" / "address").read_text().strip()
     with urllib.request.urlopen(f"{url}/v1/map/roads", timeout=60) as answer:  # noqa: S310 - loopback
         assert json.load(answer)["features"]
+    own = url.removeprefix("http://")
+    address = "127.0.0.1", int(own.rpartition(":")[2])
+    for name, form in ALL.items():
+        assert is_refused(answer_to(address, wire(form, own, "/v1/status"))), name
     process.send_signal(number)
     said, errors = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from retrasyn import write
+from retrasyn.privacy.receipt import GUESSABLE
 from retrasyn.receipts.files import receipt_place, write_with_receipt
 from support.command_line import assert_one_line, run
 from support.made_receipts import RUNS, city, receipt
@@ -25,7 +26,7 @@ def tamper(path, **changes):
 def test_what_was_promised_and_spent_is_shown_in_plain_words(path):
     outcome = run("receipt", "show", path)
     assert outcome.code == 0
-    assert outcome.out.startswith("Private: epsilon 1 over any 4 positions\n")
+    assert outcome.out.startswith(f"{GUESSABLE}: all noise follows from a number")
     for words in ("What is not protected", "worst window", "lifetime", "two devices", "sha256"):
         assert words in outcome.out
     assert all(len(line) <= 92 for line in outcome.out.splitlines())
@@ -36,9 +37,12 @@ def test_every_kind_of_run_can_be_shown(name, tmp_path):
     place = tmp_path / "x.receipt.json"
     place.write_text(receipt(name).to_json())
     outcome = run("receipt", "show", place)
-    first = outcome.out.splitlines()[0]
+    known = receipt(name).seed is not None
+    private = GUESSABLE if known else f"Private: epsilon {receipt(name).epsilon:g} over any 4"
     assert outcome.code == 0
-    assert first.startswith("NOT PRIVATE" if name == "exact" else "Private: ")
+    assert outcome.out.startswith("NOT PRIVATE: true" if name == "exact" else private)
+    assert ("not counted" in outcome.out) == (receipt(name).composition is None)
+    assert ("release 2 of this data" in outcome.out) == (name == "counted twice")
     assert "none yet" in outcome.out
     assert ("secret" in outcome.out) == (receipt(name).seed is None)
 
@@ -52,7 +56,7 @@ def test_a_sound_receipt_ends_well_and_says_what_it_could_not_know(path):
     outcome = run("receipt", "verify", path)
     assert outcome.code == 0
     assert "cannot be recomputed: needs the input" in outcome.out
-    assert outcome.out.splitlines()[-1] == "15 hold, 0 FAIL, 1 cannot be recomputed"
+    assert outcome.out.splitlines()[-1] == "16 hold, 0 FAIL, 1 cannot be recomputed"
 
 
 def test_a_release_of_many_shards_can_be_named(tmp_path):
@@ -72,7 +76,7 @@ def test_with_the_input_everything_is_recomputed(path, tmp_path):
     write(city(), tmp_path / "real.parquet")
     outcome = run("receipt", "verify", path, "--input", tmp_path / "real.parquet")
     assert outcome.code == 0
-    assert outcome.out.splitlines()[-1] == "16 hold, 0 FAIL, 0 cannot be recomputed"
+    assert outcome.out.splitlines()[-1] == "17 hold, 0 FAIL, 0 cannot be recomputed"
 
 
 def test_a_check_that_fails_is_exit_code_one(path):
@@ -115,7 +119,7 @@ def test_a_page_stands_on_its_own(path, tmp_path):
     outcome = run("receipt", "show", path, "--html", page)
     text = page.read_text()
     assert outcome.code == 0
-    assert "Private: epsilon 1 over any 4 positions" in text
+    assert f">{GUESSABLE}</h1>" in text
     assert "What was recomputed" in text
     assert "<script" not in text
     assert "default-src &#39;none&#39;" in text or "default-src 'none'" in text

@@ -34,7 +34,8 @@ def files(tmp_path, monkeypatch):
     """A file, what was made of it, and lines for a stream, in the folder where one stands."""
     monkeypatch.chdir(tmp_path)
     write_table(tmp_path / "real.csv", TWO_STREAMS)
-    done = run("synthesize", "real.csv", "-o", "made.csv", "--box", "0,0,1,1", "--quiet")
+    flags = ("--box", "0,0,1,1", "--quiet", "--no-ledger")
+    done = run("synthesize", "real.csv", "-o", "made.csv", *flags)
     assert done.code == 0, done.err
     (tmp_path / "lines.jsonl").write_text('{"t": 0, "traj_id": [7], "x": [0.1], "y": [0.2]}\n')
     return tmp_path
@@ -176,7 +177,7 @@ def interrupted(*_, **__):
 @pytest.mark.parametrize(
     ("arguments", "place", "name"),
     [
-        ((*SYNTHESIZE, "-o", "out.csv"), Trajectories, "blocks"),
+        ((*SYNTHESIZE, "-o", "out.csv", "--no-ledger"), Trajectories, "blocks"),
         (("stream", "lines.jsonl", "--box", "0,0,1,1"), stream.Live, "step"),
         (("validate", "real.csv"), validation, "validate"),
         (("convert", "csv", "real.csv", "-o", "out.csv"), Trajectories, "blocks"),

@@ -14,7 +14,13 @@ import urllib.request
 
 import pytest
 
+from retrasyn.client.curator_client import CuratorClient
+from retrasyn.client.owner import read_link
+from retrasyn.device.signatures import verify_ed25519
 from retrasyn.service.settings import Settings
+from retrasyn.wire import manifest_id
+from retrasyn.wire.canonical import unseal
+from retrasyn.wire.keys import CuratorKeys, follow
 from support.command_line import COMMAND, assert_one_line, environment, run
 
 pytestmark = pytest.mark.system
@@ -53,14 +59,12 @@ def get(url, **headers):
 
 def enrol(link):
     """Use up an enrolment link."""
-    url, _, token = link.partition("/#enrol=")
-    asked = urllib.request.Request(  # noqa: S310 - loopback
-        f"{url}/v1/enrolments",
-        data=json.dumps({"tokens": [token]}).encode(),
-        headers={"content-type": "application/json"},
-    )
-    with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:  # noqa: S310 - the same
-        return json.load(answer)["devices"]
+    url, token, key = read_link(link)
+    with CuratorClient(url) as server:
+        _, agreement = follow(CuratorKeys(key), server.keys(), verify_ed25519)
+        return server.enrol(
+            [token], agreement=agreement, manifest=manifest_id(unseal(server.campaign())[0])
+        )
 
 
 def test_serving_needs_no_configuration_and_stops_cleanly(tmp_path):
@@ -92,6 +96,36 @@ def test_serving_needs_no_configuration_and_stops_cleanly(tmp_path):
     assert "Traceback" not in err
     for secret in (token, link.partition("=")[2]):
         assert secret not in err
+
+
+def test_keys_are_rotated_while_the_service_is_stopped(tmp_path):
+    folder = tmp_path / "service"
+    assert_one_line(run("rotate-key", "--folder", folder), "does not exist", "--folder")
+    tmp_path.joinpath("empty").mkdir()
+    assert_one_line(run("rotate-key", "--folder", tmp_path / "empty"), "holds no keys")
+    with serving(folder, "--set", "period=1") as (_, said):
+        (first,) = re.findall(r"http://\S+/#enrol=\S+", said)
+        assert_one_line(run("rotate-key", "--folder", folder), "held by another process")
+    done = run("rotate-key", "--folder", folder, "--overlap", "1")
+    assert done.code == 0, done.err
+    assert "another 1 hours" in done.out
+    with serving(folder) as (_, said):
+        (second,) = re.findall(r"http://\S+/#enrol=\S+", said)
+        url, _, new = read_link(second)
+        old = read_link(first)[2]
+        assert old != new
+        with CuratorClient(url) as server:
+            keys, _ = follow(CuratorKeys(old), server.keys(), verify_ed25519)
+            assert (keys.key, keys.before) == (new, old)
+            campaign = server.campaign()
+        assert len(enrol(first.replace(read_link(first)[0], url))) == 1, "old links stay good"
+        assert json.loads(unseal(campaign)[0])["key"] == old.hex(), "the campaign is the same"
+
+
+def test_the_operators_token_is_not_sent_openly_to_another_machine(tmp_path):
+    (tmp_path / "operator.token").write_text("x" * 40)
+    done = run("token", "--server", "http://192.0.2.1:8700", "--folder", tmp_path)
+    assert_one_line(done, "not encrypted", "--insecure")
 
 
 def test_started_again_it_goes_on_and_control_c_is_130(tmp_path):
@@ -228,7 +262,7 @@ class Stranger(http.server.BaseHTTPRequestHandler):
         status, body = {
             "page": (404, b"<html>"),
             "list": (200, b"[1]"),
-            "number": (200, b'{"tokens": 5}'),
+            "number": (200, b'{"tokens": 5, "key": ""}'),
             "text": (200, b"hello"),
             "elsewhere": (302, b""),
         }.get(self.path.split("/")[1], (None, b"hello\r\n\r\n"))

@@ -1,6 +1,8 @@
 """``retrasyn watch`` and ``retrasyn demo --live`` as a person runs them."""
 
+import atexit
 import contextlib
+import http.client
 import json
 import re
 import signal
@@ -11,11 +13,15 @@ import sys
 import time
 import urllib.error
 import urllib.request
+import webbrowser
+from pathlib import Path
+from urllib.parse import quote, unquote
 
 import numpy as np
 import pytest
 
 from retrasyn import read, synthesize, write
+from retrasyn.cli.watch import announcing
 from retrasyn.data.moving_objects.network import write_roads
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.metrics.density import density_errors
@@ -41,8 +47,8 @@ GRID = Grid(CITY_BOX, 5)
 
 
 @contextlib.contextmanager
-def showing(*arguments, before=()):
-    """Run a command that shows the map; give its address, and afterwards how it ended."""
+def started(*arguments, before=()):
+    """Run a command that shows the map, until the block ends at the latest."""
     process = subprocess.Popen(
         [*before, COMMAND, *map(str, arguments), "--port", "0"],
         stdout=subprocess.PIPE,
@@ -51,15 +57,24 @@ def showing(*arguments, before=()):
         env=environment(),
     )
     try:
-        found = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())
-        assert found, process.stderr.read()
-        ended = Ended(process, found[0])
-        yield ended
-        ended.stop(signal.SIGINT)
+        yield process
     finally:
         if process.poll() is None:
             process.kill()
             process.communicate()
+
+
+@contextlib.contextmanager
+def showing(*arguments, before=()):
+    """Run a command that shows the map; give its address, and afterwards how it ended."""
+    with started(*arguments, before=before) as process:
+        found = re.search(
+            r"http://127\.0\.0\.1:\d+/[-\w]+(?=/$)", process.stdout.readline().strip()
+        )
+        assert found, process.stderr.read()
+        ended = Ended(process, found[0])
+        yield ended
+        ended.stop(signal.SIGINT)
 
 
 class Ended:
@@ -102,7 +117,8 @@ def test_two_files_are_shown_beside_each_other_with_the_error_between_them(city,
         status, info = shown.json("/v1/status"), shown.json("/v1/map")
         receipt = json.loads(receipt_place(synthetic).read_text())
         assert (status["grid"], status["box"]) == (5, [0, 0, 10, 10])
-        assert (status["guarantee"], status["epsilon"]) == (receipt["guarantee"], 1)
+        promise = f"{receipt['headline']}. {receipt['guarantee']}"  # its seed is a number
+        assert (status["guarantee"], status["epsilon"]) == (promise, 1)
         assert status["n_reports"] == receipt["n_reports"]
         assert status["campaign"] == "synthetic.parquet against city.parquet"
         assert info["mode"] == "simulation"
@@ -119,6 +135,59 @@ def test_two_files_are_shown_beside_each_other_with_the_error_between_them(city,
     assert shown.process.returncode == 130
     assert shown.err.count("\n") == 1
     assert shown.err.startswith("warning: this shows real positions")
+
+
+REAL = ("/v1/real/frames/30", "/v1/real/errors", "/v1/status", "/v1/points", "/", "/v1/feed")
+
+
+def status_of(port, path, host):
+    """Ask as a browser does to which a name was given that leads here."""
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=9)) as connection:
+        connection.request("GET", path, headers={"Host": host})
+        answer = connection.getresponse()
+        return answer.status, answer.headers["content-type"]
+
+
+def test_a_page_whose_name_was_made_to_lead_here_sees_no_real_position(city, synthetic):
+    """DNS rebinding: the browser takes our answers for the stranger's, whose name it sends."""
+    with started("watch", city, synthetic) as process:
+        port = int(re.search(r"http://127\.0\.0\.1:(\d+)", process.stdout.readline())[1])
+        for path in REAL:
+            refused = status_of(port, path, f"evil.example:{port}")
+            assert refused == (421, "text/plain"), path
+
+
+def test_nothing_is_shown_to_who_does_not_know_the_secret_of_the_address(city, synthetic):
+    with showing("watch", city, synthetic) as shown, showing("watch", synthetic) as other:
+        token, port = shown.url.rpartition("/")[2], int(shown.url.split(":")[2].split("/")[0])
+        assert len(token) >= 22  # 128 bits
+        assert token not in other.url
+        host = f"127.0.0.1:{port}"
+        guesses = ("", "/x", f"/{token[:-1]}", f"/{token}x", f"/{token.swapcase()}", f"/%00{token}")
+        for guess in (*guesses, f"//{token}", "/\xe9"):
+            for path in (*REAL, "/healthz", "/openapi.json", "/static/icon.svg"):
+                refused = status_of(port, quote(guess, safe="/%") + path, host)
+                assert refused == (403, "text/plain"), (guess, path)
+        assert status_of(port, f"/{token}", host) == (403, "text/plain")
+        assert status_of(port, f"/{token}/", host)[0] == 200
+        with urllib.request.urlopen(f"{shown.url}/", timeout=PATIENCE) as page:  # noqa: S310
+            assert page.headers["referrer-policy"] == "no-referrer"
+            assert not re.search(rb'(href|src)="/', page.read())
+
+
+def test_a_page_is_opened_without_its_secret_in_the_list_of_processes(monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    monkeypatch.setattr(atexit, "register", lambda *_, **__: None)
+    announcing("it is at", opens=True)("http://127.0.0.1:8700/secret/")
+    (url,) = opened
+    path = Path(unquote(url.removeprefix("file://")))
+    try:
+        assert "secret" not in url
+        assert "url=http://127.0.0.1:8700/secret/" in path.read_text()
+        assert path.stat().st_mode & 0o077 == 0
+    finally:
+        path.unlink()
 
 
 def test_synthetic_data_alone_has_no_real_view_and_needs_no_warning(synthetic):
@@ -177,7 +246,7 @@ def files(tmp_path):
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "rowless.csv").write_text("traj_id,t,x,y\n")
     write_table(tmp_path / "bad.csv", TWO_STREAMS)
-    (tmp_path / "bad.csv.receipt.json").write_text('{"format_version": 1}')
+    (tmp_path / "bad.csv.receipt.json").write_text('{"format_version": 2}')
     for name, columns in (("now", TWO_STREAMS), ("late", late), ("early", early)):
         write_table(tmp_path / f"{name}.csv", columns)
     return tmp_path

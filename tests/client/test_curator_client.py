@@ -7,6 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from retrasyn.client.curator_client import CuratorClient, is_loopback
+from retrasyn.client.gateway.mqtt import Subscriber
+from retrasyn.device.signatures import draw_x25519
 from retrasyn.errors import ServerError
 from support.certificates import self_signed
 from support.plain_curator import PlainCurator, serving, small_campaign
@@ -63,12 +65,12 @@ def test_redirects_are_not_followed():
 
 
 @pytest.mark.parametrize(
-    "says", [b"", b"[]", b"{}", b'{"devices": []}', b'{"devices": [{"device": 1, "key": "z"}]}']
+    "says", [b"", b"[]", b"{}", b'{"devices": []}', b'{"devices": [{"device": 1, "tag": "z"}]}']
 )
 def test_identities_that_are_none_are_one_clear_line(odd, says):
     odd.says = says
     with CuratorClient(url_of(odd)) as server, pytest.raises(ServerError, match="1 identities"):
-        server.enrol(["token"])
+        server.enrol(["token"], agreement=draw_x25519()[1], manifest=bytes(8))
 
 
 def test_tokens_statuses_and_askings_that_are_none_are_refused(odd):
@@ -84,6 +86,21 @@ def test_tokens_statuses_and_askings_that_are_none_are_refused(odd):
 def test_what_is_no_address_is_refused(url):
     with pytest.raises(ServerError, match="http://HOST:PORT"):
         CuratorClient(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://192.0.2.1:8700", "http://example.org", "http://0.0.0.0:1", "http://127.0.0.1.de"],
+)
+def test_nothing_is_said_openly_to_another_machine_unless_asked_for(url):
+    with pytest.raises(ServerError, match=r"not encrypted.*https://.*--insecure"):
+        CuratorClient(url)
+    CuratorClient(url, insecure=True).close()
+    CuratorClient(url.replace("http:", "https:")).close()
+    with pytest.raises(ServerError, match="not encrypted"):
+        Subscriber(url.replace("http:", "mqtt:"), lambda _heard: True)
+    Subscriber(url.replace("http:", "mqtts:"), lambda _heard: True)
+    Subscriber(url.replace("http:", "mqtt:"), lambda _heard: True, insecure=True)
 
 
 def test_only_this_machine_is_loopback():

@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from retrasyn.client.curator_client import CuratorClient
 from retrasyn.client.fixes import RecordedFixes, StandingStill
@@ -11,7 +12,10 @@ from retrasyn.client.rounds import RoundFollower
 from retrasyn.device import MemoryStore, Reporter, SQLiteStore
 from retrasyn.device.signatures import verify_ed25519
 from retrasyn.errors import ConsentError, ServerError
-from retrasyn.messages import ENTERING, MOVING, QUITTING
+from retrasyn.messages import ENTERING, MOVING, QUITTING, Ack
+from retrasyn.wire import encode_ack
+from retrasyn.wire.keys import CuratorKeys
+from retrasyn.wire.statuses import STATUSES
 from support.campaigns import EPOCH
 from support.plain_curator import JumpingClock, PlainCurator, serving, small_campaign
 
@@ -46,8 +50,10 @@ def join(curator, clock, folder=None, fixes=None):
     """Enrol a device and return its loop; its ledger is on disk if there is a folder for it."""
     server = reach(curator)
     store = MemoryStore() if folder is None else SQLiteStore(folder / "ledger")
-    (who,) = server.enrol([curator.token()])
-    reporter = Reporter(who.device, who.key, store, verify_ed25519)
+    (who,) = server.enrol([curator.token()], agreement=curator.pair[1], manifest=curator.id)
+    reporter = Reporter(
+        who.device, who.key, store, verify_ed25519, curator=CuratorKeys(curator.public)
+    )
     manifest = reporter.pin(server.campaign(), clock.now())
     place = fixes or StandingStill((1.0, 1.0))
     return Loop(server, reporter, manifest, curator.id, place, clock)
@@ -57,7 +63,8 @@ def again(loop, folder):
     """Return the same device after a restart."""
     loop.reporter._cache.store.close()
     old = loop.reporter
-    reporter = Reporter(old.device, old.key, SQLiteStore(folder / "ledger"), verify_ed25519)
+    store = SQLiteStore(folder / "ledger")
+    reporter = Reporter(old.device, old.key, store, verify_ed25519, curator=old.curator)
     return Loop(loop.server, reporter, loop.manifest, loop.id, loop.fixes, loop.clock)
 
 
@@ -180,6 +187,113 @@ def test_a_device_the_curator_forgot_is_quarantined_and_told_to_enrol(served, cl
     assert status.rounds_left == 3
 
 
+def forger(status, proof):
+    """Return answers of somebody who does not have the device's key."""
+    return lambda _frame: encode_ack(Ack(status=status, proof=proof))
+
+
+@pytest.mark.parametrize("n_proof", [16, 64])
+@pytest.mark.parametrize("status", STATUSES)
+def test_a_forged_acknowledgement_changes_nothing(served, clock, status, n_proof):
+    """Each is as good as a lost one: the same bytes are sent again until the curator answers."""
+    loop = join(served, clock)
+    list(loop.run(4))
+    heard, memory = len(served.received), loop.reporter._cache.remember(clock.now())
+    served.forge, lies = forger(status, bytes(n_proof)), []
+
+    def stop_lying(_wall):
+        lies.append(len(served.received))
+        if len(lies) > 6:
+            served.forge = None
+        return True
+
+    clock.hook = stop_lying
+    words = {one.words for one in loop.run(5) if one.sent}
+    assert words
+    assert words <= {f"reported, {how}" for how in ("accepted", "duplicate", "nobody answered")}
+    assert reports_of(served, heard) == reports_counted(served, heard), "each counted, and once"
+    assert loop.reporter._cache.remember(clock.now()).quarantine == memory.quarantine
+
+
+def reports_of(served, first=0):
+    """Return the reports that were sent: all the different bytes of each round."""
+    found = {}
+    for frame in served.received[first:]:
+        if frame[1] < 64:
+            found.setdefault(frame[4:8], set()).add(frame)
+    return found
+
+
+def reports_counted(served, first=0):
+    """Return the reports that count among those, in the same form."""
+    rounds = reports_of(served, first)
+    frames = served.reports().values()
+    return {frame[4:8]: {frame} for frame in frames if frame[4:8] in rounds}
+
+
+def test_a_forger_who_never_stops_gains_no_more_than_one_who_cuts_the_wire(served, clock, caplog):
+    loop = join(served, clock)
+    list(loop.run(3))
+    served.forge = forger("accepted", bytes(16))
+    heard = len(served.received)
+    assert {one.words for one in loop.run(3) if one.sent} == {"reported, nobody answered"}
+    assert "cannot prove to be the curator" in caplog.text
+    assert reports_of(served, heard) == reports_counted(served, heard)
+    assert len([frame for frame in served.received[heard:] if frame[1] < 64]) > 2
+
+
+def test_an_acknowledgement_is_of_no_use_for_another_frame(served, clock):
+    """A recorded answer to one report does not settle the next one."""
+    loop = join(served, clock)
+    list(loop.run(4))
+    kept = {}
+    genuine = PlainCurator.ack
+    served.ack = lambda frame, status: kept.setdefault(
+        frame[1] < 64, genuine(served, frame, status)
+    )
+    told = list(loop.run(7))
+    words = [one.words for one in told if one.sent]
+    assert words[0] in ("reported, accepted", "reported, duplicate")
+    assert set(words[1:]) == {"reported, nobody answered"}
+
+
+def test_a_changed_campaign_that_the_curator_did_not_sign_ends_nothing(served, clock):
+    loop = join(served, clock)
+    running = loop.run(5)
+    next(running)
+    thief = PlainCurator(small_campaign(name="thief"), now=served.now)
+    genuine, served.current = served.current, thief.current
+    clock.hook = lambda _wall: setattr(served, "current", genuine) or True
+    assert len(list(running)) >= 4
+
+
+def test_a_device_follows_the_curators_new_key_and_keeps_it(served, clock):
+    kept = []
+    loop = join(served, clock)
+    loop.keep = kept.append
+    first, running = served.public, loop.run(12)
+    for _ in range(4):
+        next(running)
+    until = int(clock.wall / 1000) + 1000
+    served.rotate(until=until)
+    list(running)
+    assert kept == [CuratorKeys(served.public, first, until)]
+    assert len(served.reports()) in (3, 4)
+
+
+def test_a_device_never_follows_a_key_that_its_own_did_not_sign(served, clock, caplog):
+    loop, kept = join(served, clock), []
+    loop.keep = kept.append
+    list(loop.run(4))
+    counted, first = len(served.reports()), served.public
+    served.rotate(until=2**40, signer=Ed25519PrivateKey.generate())
+    told = list(loop.run(6))
+    assert {one.words for one in told} == {"the round is not signed by the curator's key"}
+    assert "not signed by the one before" in caplog.text
+    assert (kept, loop.reporter.curator) == ([], CuratorKeys(first))
+    assert len(served.reports()) == counted
+
+
 def test_a_curator_ahead_of_our_clock_is_not_believed(served, clock, caplog):
     loop = join(served, clock)
     served.now = lambda: clock.wall / 1000 + 1000
@@ -200,7 +314,7 @@ def test_no_log_holds_what_must_not_leave_a_device(served, clock, caplog):
 def test_rounds_before_the_epoch_are_waited_for(served, clock):
     clock.wall -= 25_000
     server = reach(served)
-    opened = RoundFollower(server, served.manifest, served.id, clock).after(-1)
+    opened = RoundFollower(server, served.manifest, served.id, clock, lambda *_: True).after(-1)
     assert opened is not None
     assert opened.t == 0
     assert clock.wall >= EPOCH * 1000

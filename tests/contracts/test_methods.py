@@ -53,13 +53,13 @@ def check_shape(synthetic, grid):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_synthetic_streams_are_well_formed(name, city):
-    synthetic, _ = synthesize(city, name, box=CITY_BOX, window=10)
+    synthetic, _ = synthesize(city, name, box=CITY_BOX, window=10, seed=0)
     check_shape(synthetic, Grid(CITY_BOX, 6))
 
 
 @pytest.mark.parametrize("name", SIZED)
 def test_every_timestamp_has_as_many_points_as_the_real_one(name, city):
-    synthetic, _ = synthesize(city, name, box=CITY_BOX, window=10)
+    synthetic, _ = synthesize(city, name, box=CITY_BOX, window=10, seed=0)
     span = (city.first_t, city.last_t)
     assert sizes(synthetic, *span) == sizes(city, *span)
 
@@ -68,8 +68,8 @@ def test_every_timestamp_has_as_many_points_as_the_real_one(name, city):
 @settings(max_examples=3)
 @given(n_shards=st.integers(2, 7))
 def test_any_number_of_shards_makes_the_same_bytes(name, city, n_shards):
-    one, _ = synthesize(city, name, box=CITY_BOX, window=10)
-    many, _ = synthesize(city, name, box=CITY_BOX, window=10, engine=LocalEngine(n_shards))
+    one, _ = synthesize(city, name, box=CITY_BOX, window=10, seed=0)
+    many, _ = synthesize(city, name, box=CITY_BOX, window=10, engine=LocalEngine(n_shards), seed=0)
     assert columns(one) == columns(many)
 
 
@@ -85,13 +85,14 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(name, city):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_run_stopped_and_resumed_gives_the_same_bytes(name, city, tmp_path):
-    whole = synthesize(city, name, box=CITY_BOX, window=10)
+    whole = synthesize(city, name, box=CITY_BOX, window=10, seed=0)
 
     def stop(done, total):
         if done in (1, 25, 40):
             raise KeyboardInterrupt
 
-    keywords = {"box": CITY_BOX, "window": 10, "checkpoint": tmp_path / "kept", "resume": True}
+    keywords = {"box": CITY_BOX, "window": 10, "seed": 0}
+    keywords |= {"checkpoint": tmp_path / "kept", "resume": True}
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
             synthesize(city, name, progress=stop, **keywords)
@@ -110,7 +111,7 @@ def test_no_window_is_over_epsilon_in_the_declared_unit_and_key(name, real, wind
     faithful = faithful and METHODS[name].of_paper
     asked = {} if faithful else {"unit": unit, "ledger": ledger, "jump": jump}
     synthetic, receipt = synthesize(
-        real, name, box=BOX, grid=3, window=window, faithful=faithful, **asked
+        real, name, box=BOX, grid=3, window=window, faithful=faithful, seed=0, **asked
     )
     check_shape(synthetic, Grid(Box(*BOX), 3))
     if name in PRIVATE:
@@ -133,13 +134,13 @@ def test_by_default_no_person_exceeds_epsilon_in_any_window_of_positions(name, r
 @settings(max_examples=25)
 @given(real=recordings(), side=st.integers(1, 7))
 def test_awkward_streams_keep_their_sizes(name, real, side):
-    synthetic, _ = synthesize(real, name, box=BOX, grid=side, window=3)
+    synthetic, _ = synthesize(real, name, box=BOX, grid=side, window=3, seed=0)
     span = (real.first_t, real.last_t)
     assert sizes(synthetic, *span) == sizes(real, *span)
 
 
 def test_a_faithful_receipt_shows_its_true_worst_case(city):
-    _, receipt = synthesize(city, "retrasyn-p", box=CITY_BOX, window=20, faithful=True)
+    _, receipt = synthesize(city, "retrasyn-p", box=CITY_BOX, window=20, faithful=True, seed=0)
     assert receipt.worst_window.declared.epsilon == 1.0
     assert receipt.worst_window.person_position.epsilon > 1.0
     assert receipt.length_scale_from_data
@@ -148,7 +149,7 @@ def test_a_faithful_receipt_shows_its_true_worst_case(city):
 
 @pytest.mark.parametrize("name", ["retrasyn-p", "retrasyn-b", "lpa-eq", "lbd-eq"])
 def test_real_reports_run_through_the_same_curator(name, city):
-    synthetic, receipt = synthesize(city, name, box=CITY_BOX, window=10, door="reports")
+    synthetic, receipt = synthesize(city, name, box=CITY_BOX, window=10, door="reports", seed=0)
     assert synthetic.n_points == city.n_points
     assert receipt.worst_window.person_position.epsilon <= 1.0
 
@@ -200,8 +201,8 @@ def test_settings_without_sense_are_refused(settings_, message):
     ids=str,
 )
 def test_every_reading_runs_and_makes_a_difference(answer, city):
-    usual = synthesize(city, "retrasyn-p", box=CITY_BOX, window=10)
-    other = synthesize(city, "retrasyn-p", box=CITY_BOX, window=10, settings=answer)
+    usual = synthesize(city, "retrasyn-p", box=CITY_BOX, window=10, seed=0)
+    other = synthesize(city, "retrasyn-p", box=CITY_BOX, window=10, settings=answer, seed=0)
     check_shape(other.synthetic, Grid(CITY_BOX, 6))
     assert columns(usual.synthetic) != columns(other.synthetic)
 
@@ -209,14 +210,14 @@ def test_every_reading_runs_and_makes_a_difference(answer, city):
 @pytest.mark.parametrize("name", ["retrasyn-b", "uniform-b"])
 def test_a_jump_as_the_authors_read_it_is_never_declared_per_person(name, city):
     with pytest.raises(SettingError, match="may report twice"):
-        synthesize(city, name, box=CITY_BOX, settings={"jump": "authors"})
+        synthesize(city, name, box=CITY_BOX, settings={"jump": "authors"}, seed=0)
 
 
 @pytest.mark.parametrize("name", ["retrasyn-p", "retrasyn-b", "allupdate-p"])
 def test_adaptive_methods_do_not_fall_silent_for_ever(name):
     still = demo_city(n_users=3000, n_timestamps=120, seed=1)
     times = []
-    curator_steps = Live.start(RunSettings.of(name, grid=Grid(CITY_BOX, 1), window=10))
+    curator_steps = Live.start(RunSettings.of(name, grid=Grid(CITY_BOX, 1), window=10, seed=0))
     t, traj_id, user_id = still.t, still.traj_id, still.user_id
     for now in range(120):
         rows = t == now
@@ -231,8 +232,8 @@ def test_adaptive_methods_do_not_fall_silent_for_ever(name):
     ids=str,
 )
 def test_every_part_of_steered_can_be_changed_alone(change, city):
-    usual = synthesize(city, "steered", box=CITY_BOX, window=10)
-    other = synthesize(city, "steered", box=CITY_BOX, window=10, settings=change)
+    usual = synthesize(city, "steered", box=CITY_BOX, window=10, seed=0)
+    other = synthesize(city, "steered", box=CITY_BOX, window=10, settings=change, seed=0)
     check_shape(other.synthetic, Grid(CITY_BOX, 6))
     assert columns(usual.synthetic) != columns(other.synthetic)
     assert other.receipt.within_guarantee

@@ -38,7 +38,7 @@ def same(one, other):
 def test_a_folder_of_parts_reads_like_one_file(tmp_path_factory, city, n_shards, rows, method):
     folder = tmp_path_factory.mktemp("parts")
     object.__setattr__(city, "clock", Clock("2024-05-01T00:00:00+00:00", 60.0))
-    whole, receipt = synthesize(city, method, box=CITY_BOX, window=5)
+    whole, receipt = synthesize(city, method, box=CITY_BOX, window=5, seed=0)
     (folder / "parts").mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sinks, "ROWS", rows)
@@ -49,6 +49,7 @@ def test_a_folder_of_parts_reads_like_one_file(tmp_path_factory, city, n_shards,
             window=5,
             parts=folder / "parts",
             engine=LocalEngine(n_shards),
+            seed=0,
         )
     (folder / "parts").rename(folder / "parts.parquet")
     write(whole, folder / "one.parquet")
@@ -76,7 +77,7 @@ def test_the_command_writes_parts_and_a_receipt_that_verifies(tmp_path, city):
 def test_the_digest_of_parts_is_that_of_the_lines_of_sha256sum(tmp_path, city):
     place = tmp_path / "p.parquet"
     place.mkdir()
-    synthesize(city, box=CITY_BOX, parts=place, engine=LocalEngine(2))
+    synthesize(city, box=CITY_BOX, parts=place, engine=LocalEngine(2), seed=0)
     lines = [f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {p.name}\n" for p in parts_in(place)]
     assert describe(place).sha256 == hashlib.sha256("".join(lines).encode()).hexdigest()
     assert describe(place).n_bytes == sum(p.stat().st_size for p in parts_in(place))
@@ -89,12 +90,12 @@ def test_a_run_that_was_stopped_goes_on_with_its_parts(tmp_path, city):
 
     place = tmp_path / "parts"
     place.mkdir()
-    keywords = {"box": CITY_BOX, "parts": place, "checkpoint": tmp_path / "kept"}
+    keywords = {"box": CITY_BOX, "parts": place, "checkpoint": tmp_path / "kept", "seed": 0}
     with pytest.raises(KeyboardInterrupt):
         synthesize(city, engine=LocalEngine(3), progress=stop, **keywords)
     (place / "part-00002-0000000040.parquet").write_bytes(b"of a time that comes again")
     synthesize(city, engine=LocalEngine(2), resume=True, **keywords)
-    expected, _ = synthesize(city, box=CITY_BOX)
+    expected, _ = synthesize(city, box=CITY_BOX, seed=0)
     assert same(read(place.rename(tmp_path / "p.parquet")), expected)
 
 

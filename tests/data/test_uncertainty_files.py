@@ -60,7 +60,7 @@ def test_the_receipt_states_the_mean_errors(run):
 def test_a_method_that_knows_no_errors_says_so(tmp_path):
     table = UncertaintyTable(GRID)
     city = demo_city(n_users=50, n_timestamps=10, seed=1)
-    _, receipt = synthesize(city, "retrasyn-p", grid=GRID, on_release=table.add)
+    _, receipt = synthesize(city, "retrasyn-p", grid=GRID, on_release=table.add, seed=0)
     table.write(tmp_path / "errors.parquet")
     assert receipt.standard_error is None
     assert pq.read_table(tmp_path / "errors.parquet").num_rows == 0

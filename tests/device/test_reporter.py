@@ -1,5 +1,6 @@
 """The eleven device rules, one after the other."""
 
+import hashlib
 import itertools
 import subprocess
 import sys
@@ -12,10 +13,13 @@ from retrasyn.device import Answer, Drawn, Instant, MemoryStore, Refusal, Report
 from retrasyn.device.clock import Odometer, read_clocks
 from retrasyn.device.memory import DeviceMemory, read_memory, write_memory
 from retrasyn.device.rules import Sampling, draw_lots
-from retrasyn.device.signatures import verify_ed25519
+from retrasyn.device.signatures import draw_x25519, share_x25519, verify_ed25519
 from retrasyn.errors import EntropyError, LedgerError, MissingExtra, WireError
 from retrasyn.messages import ABSENT, ENTERING, MICRO, MOVING, QUITTING, Ack
-from retrasyn.wire import decode_report, encode_ack, encode_round, report_digest
+from retrasyn.wire import decode_report, encode_ack, encode_round
+from retrasyn.wire.canonical import signed_part
+from retrasyn.wire.frames import acked_part, tag_of
+from retrasyn.wire.keys import CuratorKeys
 from retrasyn.wire.statuses import HTTP_STATUS, REACTIONS, STATUSES
 from support.campaigns import DEVICE, DEVICE_KEY, KEY, Campaign, manifest_of, sign, verify
 from support.feeding import fed
@@ -63,7 +67,7 @@ def rule_of(answer):
 def test_a_round_with_a_false_signature_is_refused():
     world = World()
     forged = sign("round", encode_round(world.campaign.round_of(3)), key=bytes(32))
-    assert world.answer(3, forged) == Refusal(1, "the round is not signed by the pinned key")
+    assert world.answer(3, forged) == Refusal(1, "the round is not signed by the curator's key")
 
 
 def test_a_manifest_never_passes_for_a_round_nor_a_round_for_a_manifest():
@@ -119,11 +123,30 @@ def test_after_rounds_that_it_missed_a_device_takes_the_chain_up_again():
     assert isinstance(world.answer(6), Answer)
 
 
-def test_a_manifest_must_be_signed_by_its_own_key():
+def test_a_manifest_must_be_signed_by_the_curators_key():
     world = World()
     other = Campaign(manifest_of(window=5))
-    with pytest.raises(WireError, match="not signed by its own key"):
+    with pytest.raises(WireError, match="not signed by the curator's key"):
         world.reporter.pin(sign("manifest", other.text, key=bytes(32)), other.at(1))
+    world.reporter.curator = CuratorKeys(bytes(32))
+    with pytest.raises(WireError, match="not signed by the curator's key"):
+        world.reporter.pin(other.envelope, other.at(1))
+    world.reporter.pin(sign("manifest", other.text, key=bytes(32)), other.at(1))
+
+
+OLD, NEW = KEY, bytes(range(1, 33))
+
+
+def test_the_key_before_the_curators_counts_until_its_end_and_not_a_second_longer():
+    world = World(window=1)
+    ends = world.campaign.at(7).wall // 1000
+    world.reporter.curator = CuratorKeys(NEW, OLD, ends)
+    text = encode_round(world.campaign.round_of(5))
+    assert isinstance(world.answer(5, sign("round", text, key=OLD)), Answer)
+    text = encode_round(world.campaign.round_of(7))
+    refusal = world.answer(7, sign("round", text, key=OLD))
+    assert refusal == Refusal(1, "the round is not signed by the curator's key")
+    assert isinstance(world.answer(7, sign("round", text, key=NEW)), Answer)
 
 
 def test_a_real_signature_is_checked_by_a_real_library():
@@ -141,6 +164,23 @@ def test_a_missing_library_says_what_to_type(monkeypatch):
     monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
     with pytest.raises(MissingExtra, match=r'pip install "retrasyn\[device\]"'):
         verify_ed25519(KEY, b"", bytes(64))
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.x25519", None)
+    with pytest.raises(MissingExtra, match=r'pip install "retrasyn\[device\]"'):
+        draw_x25519()
+
+
+def test_two_sides_agree_on_a_secret_that_a_third_does_not_get():
+    (mine, my_public), (theirs, their_public), (thirds, _) = (draw_x25519() for _ in range(3))
+    shared = share_x25519(mine, their_public)
+    assert shared == share_x25519(theirs, my_public)
+    assert shared not in (share_x25519(thirds, my_public), share_x25519(thirds, their_public))
+    assert draw_x25519() != draw_x25519()
+
+
+@pytest.mark.parametrize("public", [bytes(32), b"\1" + bytes(31), b"short", b""])
+def test_a_public_key_that_gives_no_secret_is_refused(public):
+    with pytest.raises(WireError, match="none that a secret can be agreed with"):
+        share_x25519(draw_x25519()[0], public)
 
 
 # Rules 2 and 3
@@ -602,34 +642,62 @@ def test_the_state_comes_from_the_last_two_cells():
 # Acknowledgements
 
 
+def tagged(status, frame, key=DEVICE_KEY):
+    part = signed_part("ack", acked_part(status, frame))
+    return encode_ack(Ack(status=status, proof=tag_of(key, part)))
+
+
+def signed(status, frame, key=KEY):
+    part = signed_part("ack", acked_part(status, frame))
+    return encode_ack(Ack(status=status, proof=hashlib.sha512(key + part).digest()))
+
+
+@pytest.mark.parametrize("prove", [tagged, signed])
 @pytest.mark.parametrize("status", STATUSES)
-def test_every_acknowledgement_has_a_reaction(status):
+def test_every_acknowledgement_has_a_reaction(status, prove):
     world = World()
     frame = world.answer(3).frame
-    ack = Ack(status=status, manifest=world.campaign.id, t=3, digest=report_digest(frame))
     before = world.store.memory
-    assert world.reporter.hear(encode_ack(ack), world.campaign.at(3)) == REACTIONS[status]
+    ack = prove(status, frame)
+    assert world.reporter.hear(ack, frame, world.campaign.at(3)) == REACTIONS[status]
     assert world.store.memory.entries == before.entries, "no refund"
     assert (world.store.memory is before) == (status != "unauthenticated")
     assert world.answer(3).frame == frame
     assert 200 <= HTTP_STATUS[status] <= 503
 
 
-def test_an_acknowledgement_of_other_bytes_is_ignored():
+@pytest.mark.parametrize("prove", [tagged, signed])
+@pytest.mark.parametrize("status", STATUSES)
+def test_a_forged_acknowledgement_is_ignored_and_changes_nothing(status, prove):
     world = World()
-    ack = Ack(status="unauthenticated", manifest=world.campaign.id, t=3, digest=bytes(16))
-    assert world.reporter.hear(encode_ack(ack), world.campaign.at(3)) == "ignore"
-    world.answer(3)
-    assert world.reporter.hear(encode_ack(ack), world.campaign.at(3)) == "ignore"
+    frame = world.answer(3).frame
+    before, now = world.store.memory, world.campaign.at(3)
+    genuine = prove(status, frame)
+    other = STATUSES[(STATUSES.index(status) + 1) % len(STATUSES)]
+    forged = [
+        prove(status, frame, key=bytes(32)),  # another's key
+        prove(status, frame[:-1] + b"x"),  # another frame
+        genuine[:1] + prove(other, frame)[1:2] + genuine[2:],  # another status
+        genuine[:2] + bytes(len(genuine) - 2),  # no proof
+        genuine[:-1] + bytes([genuine[-1] ^ 1]),
+    ]
+    assert [world.reporter.hear(ack, frame, now) for ack in forged] == ["ignore"] * 5
+    assert world.store.memory is before
+    assert world.answer(3).frame == frame, "its bytes are still there to be sent"
+
+
+def test_a_device_without_a_manifest_or_a_curators_key_believes_no_signature():
+    reporter = Reporter(device=DEVICE, key=DEVICE_KEY, store=MemoryStore(), verify=verify)
+    now = Campaign(manifest_of()).at(3)
+    assert reporter.hear(signed("unauthenticated", b"frame"), b"frame", now) == "ignore"
+    reporter.curator = CuratorKeys(KEY)
+    assert reporter.hear(signed("unauthenticated", b"frame"), b"frame", now) == "enrol"
 
 
 def test_a_device_that_is_not_known_any_more_is_silent_for_a_window():
     world = World()
     frame = world.answer(3).frame
-    ack = Ack(
-        status="unauthenticated", manifest=world.campaign.id, t=3, digest=report_digest(frame)
-    )
-    world.reporter.hear(encode_ack(ack), world.campaign.at(3))
+    world.reporter.hear(signed("unauthenticated", frame), frame, world.campaign.at(3))
     assert world.answered(range(4, 12)) == [6, 9]
 
 

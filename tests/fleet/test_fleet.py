@@ -1,16 +1,20 @@
 """A fleet against a plain curator: who takes part, what is sent, and what is sent again."""
 
+import sqlite3
 import time
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from retrasyn.client.curator_client import CuratorClient
+from retrasyn.client.loop import heartbeat_of
 from retrasyn.data.trajectories import Trajectories
-from retrasyn.errors import LedgerError, ServerError, SettingError
+from retrasyn.errors import LedgerError, ServerError, SettingError, WireError
 from retrasyn.fleet.device_pool import Positions
 from retrasyn.fleet.fleet import Fleet
 from retrasyn.messages import ENTERING, MOVING, QUITTING
+from retrasyn.wire.keys import CuratorKeys
 from support.plain_curator import PlainCurator, serving, small_campaign
 
 pytestmark = pytest.mark.system
@@ -79,14 +83,58 @@ def test_a_fleet_says_who_is_there_and_reports_within_epsilon(served, tmp_path):
 
 def test_frames_of_a_busy_server_are_sent_again_as_they_were(served, tmp_path):
     fleet = muster(served, tmp_path)
+    frame = beat_of(fleet, t=3)
     served.faults = ["busy", "busy"]
-    statuses = fleet._send([b"no frame at all, but bytes"], until=int(time.time() * 1000) + 5000)
-    assert statuses == ["unauthenticated"]
-    assert served.received == [b"no frame at all, but bytes"]
+    assert fleet._send([frame], until=int(time.time() * 1000) + 5000) == ["accepted"]
+    assert served.received == [frame]
     served.faults = ["busy"] * 50
     late = int(time.time() * 1000) - 1
-    assert fleet._send([b"too late"], until=late) == ["busy"]
+    assert fleet._send([frame], until=late) == ["busy"]
     fleet.close()
+
+
+def test_what_a_forger_says_of_a_batch_is_no_answer(served, tmp_path):
+    fleet, soon = muster(served, tmp_path), int(time.time() * 1000) + 300
+    frame = beat_of(fleet, t=3)
+    served.forge = lambda _frame: b"\2\0" + bytes(16)  # accepted
+    assert fleet._send([frame], until=soon) == [""]
+    assert served.received.count(frame) > 1, "it is sent again"
+    served.forge = None
+    assert fleet._send([frame], until=int(time.time() * 1000) + 5000) == ["duplicate"]
+    fleet.close()
+
+
+def test_a_fleet_follows_the_curators_new_key_and_remembers_it(served, tmp_path):
+    fleet = muster(served, tmp_path)
+    old = served.public
+    served.current()
+    served.rotate(until=0)
+    fleet._follow(served.current())
+    assert fleet.pool.ledger.curator == CuratorKeys(served.public, old, 0)
+    assert {one.reporter.curator.key for one in fleet.pool.members} == {served.public}
+    before = served.key
+    served.rotate(until=0, signer=Ed25519PrivateKey.generate())
+    fleet._follow(served.current())
+    assert fleet.pool.ledger.curator.key == before.public_key().public_bytes_raw()
+    fleet.close()
+    with pytest.raises(WireError, match="not signed by the one before"):
+        muster(served, tmp_path, token=None)
+
+
+def test_a_fleet_of_an_earlier_version_is_refused(served, tmp_path):
+    connection = sqlite3.connect(tmp_path / "fleet.sqlite")
+    connection.execute("CREATE TABLE server (url TEXT NOT NULL)")
+    connection.close()
+    with pytest.raises(LedgerError, match="earlier version"):
+        muster(served, tmp_path)
+
+
+def beat_of(fleet, t):
+    """Return a heartbeat of the first device."""
+    reporter = fleet.pool.members[0].reporter
+    beat = heartbeat_of(fleet.pool.manifest, fleet.pool.id, reporter, kind=MOVING, t=t)
+    assert beat is not None
+    return beat
 
 
 def test_a_fleet_that_starts_again_goes_on_with_its_devices(served, tmp_path):

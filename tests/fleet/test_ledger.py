@@ -4,12 +4,13 @@ import sqlite3
 
 import pytest
 
-from retrasyn.client.curator_client import EnrolmentAnswer
+from retrasyn.client.curator_client import Agreed
 from retrasyn.device import Answer, Reporter, Tracker
 from retrasyn.device.memory import DeviceMemory, Lost, write_memory
 from retrasyn.errors import LedgerError
 from retrasyn.fleet.ledger import DeviceSlot, FleetLedger, recount, write_quickly
-from support.campaigns import Campaign, manifest_of, verify
+from retrasyn.wire.keys import CuratorKeys
+from support.campaigns import KEY, Campaign, manifest_of, verify
 
 
 @pytest.fixture
@@ -20,7 +21,8 @@ def campaign():
 @pytest.fixture
 def ledger(tmp_path):
     ledger = FleetLedger(tmp_path / "fleet.sqlite")
-    ledger.add("http://a", [EnrolmentAnswer(bytes([n]) * 16, bytes([n]) * 32) for n in range(3)])
+    ledger.trust(CuratorKeys(KEY), "http://a")
+    ledger.add([Agreed(bytes([n]) * 16, bytes([n]) * 32) for n in range(3)])
     yield ledger
     ledger.close()
 

@@ -14,6 +14,7 @@ from retrasyn.data.metadata import Clock
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.messages import Aggregate, Question
 from retrasyn.run_settings import RunSettings
+from retrasyn.service.settings import CampaignSettings
 from retrasyn.simulation.rounds import Answers, Folded, Recorded
 from retrasyn.wire.canonical import unseal
 from retrasyn.wire.texts import decode_manifest
@@ -83,7 +84,8 @@ def check_releases(live, lines, numbers, *, window, folder):
         manifest = decode_manifest(unseal(server.campaign())[0])
     rounds = {line["t"]: fold_plainly(line, manifest, numbers) for line in lines}
     live.release(max(rounds))
-    curator = Curator(RunSettings.of(grid=Grid(Box(0, 0, 10, 10), 6), window=window, seed=SEED))
+    grid, fewest = Grid(Box(0, 0, 10, 10), 6), CampaignSettings().fewest
+    curator = Curator(RunSettings.of(grid=grid, window=window, seed=SEED, fewest=fewest))
     recorded, clock = (
         Recorded(curator),
         Clock(

@@ -12,7 +12,7 @@ ASK = Ask(share=1.0)
 
 
 def test_a_key_that_reported_within_the_gap_is_not_admitted_again():
-    curator = Curator(RunSettings.of("steered", grid=GRID, window=4))
+    curator = Curator(RunSettings.of("steered", grid=GRID, window=4, seed=0))
     first = curator.admit(ASK, t=0, epsilon=MICRO, reporters=np.array([2, 5]))
     assert (first.reporters.tolist(), first.epsilon, first.n_answers) == ([2, 5], MICRO, 67)
     with pytest.raises(BudgetExceeded, match="1 of 1 reporters"):
@@ -21,7 +21,7 @@ def test_a_key_that_reported_within_the_gap_is_not_admitted_again():
 
 
 def test_an_answer_that_looks_back_further_must_have_rested_longer():
-    curator = Curator(RunSettings.of("steered", grid=GRID, window=4))
+    curator = Curator(RunSettings.of("steered", grid=GRID, window=4, seed=0))
     curator.admit(ASK, t=0, epsilon=MICRO, reporters=np.array([0]))
     older = Ask(share=1.0, question=Question(about="older", threshold=10))
     with pytest.raises(BudgetExceeded, match="less than 14"):
@@ -30,7 +30,7 @@ def test_an_answer_that_looks_back_further_must_have_rested_longer():
 
 
 def test_a_round_that_asked_for_epsilon_is_charged_though_nobody_reported():
-    curator = Curator(RunSettings.of("retrasyn-b", grid=GRID, window=4))
+    curator = Curator(RunSettings.of("retrasyn-b", grid=GRID, window=4, seed=0))
     nobody = np.empty(0, np.int64)
     curator.admit(ASK, t=0, epsilon=600_000, reporters=nobody)
     with pytest.raises(BudgetExceeded, match=r"0\.4 left"):
@@ -41,6 +41,6 @@ def test_a_round_that_asked_for_epsilon_is_charged_though_nobody_reported():
 
 def test_no_device_answers_a_method_that_is_not_private():
     with pytest.raises(SettingError, match="exact is not private"):
-        Curator(RunSettings.of("exact", grid=GRID)).admit(
+        Curator(RunSettings.of("exact", grid=GRID, seed=0)).admit(
             ASK, t=0, epsilon=MICRO, reporters=np.array([0])
         )

@@ -4,7 +4,14 @@ import itertools
 
 import pytest
 
-from retrasyn.privacy.receipt import PRESENCE, describe_presence, left_open
+from retrasyn.privacy.receipt import (
+    GUESSABLE,
+    PRESENCE,
+    Composition,
+    describe_presence,
+    headline_of,
+    left_open,
+)
 
 STRONGEST = {
     "private": True,
@@ -13,6 +20,7 @@ STRONGEST = {
     "ledger": "user",
     "jump": "split",
     "seeded": False,
+    "counted": True,
     "has_users": True,
     "box_inferred": False,
     "length_from_data": False,
@@ -22,6 +30,7 @@ STRONGEST = {
 }
 WEAKNESSES = {
     "seeded": (True, "the seed"),
+    "counted": (False, "not counted"),
     "unit": ("transition", "reported twice"),
     "ledger": ("stream", "several streams: each"),
     "jump": ("authors", "a jump"),
@@ -76,3 +85,50 @@ def test_dropped_points_make_presence_depend_on_the_box(presence):
     assert describe_presence(presence, clipped=False).startswith(f"{presence}: ")
     assert "box" not in describe_presence(presence, clipped=False)
     assert "depends on the box" in describe_presence(presence, clipped=True)
+
+
+PRIVATE = {
+    "private": True,
+    "within_guarantee": True,
+    "seeded": False,
+    "epsilon": 0.5,
+    "window": 1000,
+    "unit": "position",
+    "composition": None,
+}
+FINE = "Private: epsilon 0.5 over any 1,000 positions"
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({}, FINE),
+        ({"composition": Composition(1, 0.5, 1000, 0)}, FINE),
+        ({"seeded": True}, GUESSABLE),
+        ({"seeded": True, "within_guarantee": False}, "OUTSIDE THE GUARANTEE"),
+        ({"seeded": True, "within_guarantee": False, "private": False}, "NOT PRIVATE: true"),
+    ],
+)
+def test_the_worst_that_can_be_said_of_a_release_is_said_first(changes, line):
+    said = headline_of(**PRIVATE | changes)
+    assert said.startswith(line)
+    assert "release" not in said or not changes.get("private", True)
+
+
+@pytest.mark.parametrize(
+    ("composition", "words"),
+    [
+        (Composition(2, 1.5, 1000, 0), "release 2 of this data: epsilon 1.5 in total"),
+        (Composition(3, 1.5, 20, 0), "release 3 of this data: epsilon 1.5 in total over any 20"),
+        (
+            Composition(3, None, 1000, 1),
+            "release 3 of this data: no bound in total, 1 of them unprotected",
+        ),
+    ],
+)
+def test_what_all_releases_cost_ends_every_headline(composition, words):
+    for changes in ({}, {"seeded": True}, {"private": False}):
+        alone = headline_of(**PRIVATE | changes)
+        assert (
+            headline_of(**PRIVATE | changes | {"composition": composition}) == f"{alone}; {words}"
+        )

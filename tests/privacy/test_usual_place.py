@@ -48,6 +48,7 @@ STRONGEST = {
     "ledger": "user",
     "jump": "split",
     "seeded": False,
+    "counted": True,
     "has_users": True,
     "box_inferred": False,
     "length_from_data": False,

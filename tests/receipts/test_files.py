@@ -86,12 +86,6 @@ def test_a_changed_part_is_caught(releases, path, value):
         assert failed(receipt, data)
 
 
-def test_a_receipt_made_before_parts_were_known_is_still_read(releases):
-    values = json.loads((releases / "0000000008.parquet.receipt.json").read_text())
-    del values["holds"]
-    assert read_receipt(values, name="it").holds is None
-
-
 def test_the_points_of_another_timestamp_do_not_pass(releases, tmp_path):
     shutil.copy(releases / "0000000005.parquet", tmp_path / "0000000008.parquet")
     receipt = open_receipt(releases / "0000000008.parquet.receipt.json")

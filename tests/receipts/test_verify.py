@@ -183,7 +183,8 @@ def test_an_untouched_receipt_holds(name, released):
 
     assert not failed(checks), [str(check) for check in checks]
     open_ends = [check.name for check in checks if check.verdict == "unknown"]
-    assert open_ends == (["run"] if opened.seed is None else [])
+    counted = ["composition"] if name == "counted twice" else []
+    assert open_ends == counted + (["run"] if opened.seed is None else [])
     assert opened.data_file == describe(released / f"{name}.csv")
     assert dataclasses.replace(opened, data_file=None) == receipt(name)
 
@@ -292,7 +293,7 @@ def test_points_dropped_and_a_box_from_the_data_are_run_again_alike():
             if not options["box"]
             else (_nothing())
         ):
-            _, told = retrasyn.synthesize(real, "uniform-b", grid=3, window=4, **options)
+            _, told = retrasyn.synthesize(real, "uniform-b", grid=3, window=4, seed=0, **options)
         assert not failed(verify(told, real=real))
 
 
@@ -318,16 +319,14 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
         open_receipt(tmp_path / "gone")
 
 
-@pytest.mark.parametrize("version", [0, 2, 1.0, True, "1", None])
+@pytest.mark.parametrize("version", [0, 1, 3, 2.0, True, "2", None])
 def test_another_format_is_refused(version):
     values = json.loads(receipt("budget").to_json()) | {"format_version": version}
     with pytest.raises(InputError, match="receipt format"):
         read_receipt(values, name="it")
 
 
-@pytest.mark.parametrize(
-    "name", [field.name for field in dataclasses.fields(Receipt) if field.name != "holds"]
-)
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Receipt)])
 def test_a_receipt_without_a_field_is_refused(name):
     values = json.loads(receipt("budget").to_json())
     del values[name]

@@ -60,6 +60,15 @@ def test_every_tag_is_closed_and_every_name_is_given_once(page):
     assert len(names) == len(set(names))
 
 
+@pytest.mark.parametrize("receipt", [RECEIPT, RECEIPT | {"seed": 7}, None], ids=["", "7", "none"])
+def test_it_opens_with_not_being_private_before_it_praises(receipt, tmp_path):
+    page = page_of(make_pair(), tmp_path / "report.html", receipt=receipt)
+    first, _, kicker, second, *_ = [text.strip() for text in read(page).texts["p"]]
+    assert (first, kicker) == ("Not private: shows real data", "Evaluation report")
+    assert second.startswith("The synthetic data alone: ")
+    assert ("Private: epsilon 1" in second) == (receipt == RECEIPT)
+
+
 def test_every_link_and_label_has_its_goal(page):
     attributes = read(page).attributes
     names = {value for _, name, value in attributes if name == "id"}

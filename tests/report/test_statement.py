@@ -16,7 +16,9 @@ def test_a_private_release_is_called_so_with_its_epsilon_and_window():
     assert ("settings.gain", "8") in statement.settings
 
 
-@pytest.mark.parametrize("change", [{"private": False}, {"within_guarantee": False}], ids=str)
+@pytest.mark.parametrize(
+    "change", [{"private": False}, {"within_guarantee": False}, {"seed": 0}], ids=str
+)
 def test_what_breaks_the_promise_is_broken(change):
     assert state(RECEIPT | change).status == "broken"
 
@@ -35,6 +37,11 @@ def test_what_the_receipt_does_not_say_is_unknown(receipt):
     [
         ({"within_epsilon_per_person": False}, "per person"),
         ({"seed": 0}, "seed"),
+        (
+            {"composition": {"n_releases": 2, "epsilon": 3.0}},
+            "release 2 of the same data: epsilon 3",
+        ),
+        ({"composition": {"n_releases": 2, "epsilon": None}}, "no bound"),
         ({"box_inferred_from_data": True}, "box"),
         ({"length_scale_from_data": True}, "length scale"),
         ({"faithful": True}, "authors"),

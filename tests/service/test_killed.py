@@ -25,8 +25,10 @@ from retrasyn.service.folded_round import from_bytes
 from retrasyn.service.service import Service
 from retrasyn.service.store import open_store
 from retrasyn.wire import encode_heartbeat, encode_report
-from retrasyn.wire.batches import join_frames, read_statuses
+from retrasyn.wire.batches import join_frames
+from retrasyn.wire.statuses import STATUSES
 from support import killed_service, postgres
+from support.enrolling import enrolled
 from support.killed_service import BATCH, HEAD, QUIT, READY, TIME, ToldClock, settings_of
 
 pytestmark = pytest.mark.system
@@ -52,9 +54,9 @@ class World:
 
     def frames(self, t):
         frames = []
-        for key, enrolled in enumerate(self.devices):
-            fields = {"t": t, "manifest": self.id, "device": enrolled.device}
-            frames.append(encode_heartbeat(Heartbeat(kind=MOVING, **fields), enrolled.key))
+        for key, one in enumerate(self.devices):
+            fields = {"t": t, "manifest": self.id, "device": one.device}
+            frames.append(encode_heartbeat(Heartbeat(kind=MOVING, **fields), one.key))
             if key in self.reporters(t):
                 report = Report(
                     question=0,
@@ -63,7 +65,7 @@ class World:
                     bits=self.bits(key, t),
                     **fields,
                 )
-                frames.append(encode_report(report, enrolled.key, oracle="oue"))
+                frames.append(encode_report(report, one.key, oracle="oue"))
         return frames
 
     def bits(self, key, t):
@@ -78,7 +80,7 @@ def begin(folder, store):
     async def enrol():
         service = Service(settings_of(folder, store, EPOCH), ToldClock(EPOCH - 1.0))
         await service.start(runs=False)
-        devices = await service.runtime.devices.enrol(await service.runtime.devices.mint(N))
+        devices = await enrolled(service.runtime, N)
         world = World(service.runtime.campaign.manifest, service.runtime.campaign.id, devices)
         await service.stop()
         return world
@@ -177,7 +179,8 @@ class Killer:
                     turned = True
                     continue
                 frames = batches.pop(struct.unpack("<I", body[:4])[0])
-                for frame, status in zip(frames, read_statuses(body[4:], len(frames)), strict=True):
+                for frame, code in zip(frames, body[4:], strict=True):
+                    status = STATUSES[code]
                     assert status in {"accepted", "duplicate", "early"}
                     if status != "early":
                         self.waiting.discard(frame)

@@ -14,6 +14,7 @@ from retrasyn.service.service import Service
 from retrasyn.service.write_queue import Busy
 from retrasyn.wire import encode_report
 from support.crowd import Crowd, SetClock, finish, play, settings_in
+from support.enrolling import enrolled
 
 pytestmark = pytest.mark.system
 
@@ -47,7 +48,7 @@ def unbroken(request, tmp_path_factory):
     """Run a campaign without a break; keep its beginning and all that was sent."""
     whole = tmp_path_factory.mktemp("whole") / "service"
     begun = whole.with_name("begun")
-    changes = {"method": request.param}
+    changes = {"method": request.param, "fewest": 30}  # so that sums wait in most rounds
 
     async def run():
         service = await start(whole, **changes)
@@ -235,7 +236,7 @@ def test_nobody_reports_too_soon_after_a_restart(tmp_path):
     async def run():
         folder = tmp_path / "service"
         service = await start(folder, method="steered-length", window=5)
-        (device,) = await service.runtime.devices.enrol(await service.runtime.devices.mint(1))
+        (device,) = await enrolled(service.runtime, 1)
         statuses = []
         for t in range(13):
             manifest = service.runtime.campaign.manifest

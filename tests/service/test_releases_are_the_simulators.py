@@ -41,6 +41,8 @@ CASES = {
     "grr": {"method": "uniform-p", "oracle": "grr", "grid": 1},
     "olh": {"method": "steered-length", "oracle": "olh"},
     "transitions": {"method": "steered", "unit": "transition", "jump": None},
+    "few": {"method": "steered", "fewest": 20},
+    "few at many budgets": {"method": "retrasyn-b", "fewest": 70},
 }
 
 

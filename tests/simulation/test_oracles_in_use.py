@@ -27,7 +27,7 @@ def columns(trajectories):
 @pytest.mark.parametrize("oracle", ["oue", "grr", "olh", "auto", "small"])
 @pytest.mark.parametrize("door", ["counts", "reports"])
 def test_every_oracle_runs_and_stands_in_the_receipt(method, oracle, door, city):
-    settings = {"box": CITY_BOX, "grid": 4, "window": 5, "door": door}
+    settings = {"box": CITY_BOX, "grid": 4, "window": 5, "door": door, "seed": 0}
     synthetic, receipt = synthesize(city, method, oracle=oracle, **settings)
     assert receipt.within_guarantee
     assert synthetic.n_points == receipt.n_points_out > 0
@@ -38,7 +38,7 @@ def test_every_oracle_runs_and_stands_in_the_receipt(method, oracle, door, city)
 
 
 def test_a_run_without_noise_has_no_oracle(city):
-    assert synthesize(city, "exact", box=CITY_BOX, oracle="auto").receipt.oracle == "none"
+    assert synthesize(city, "exact", box=CITY_BOX, oracle="auto", seed=0).receipt.oracle == "none"
 
 
 @pytest.mark.parametrize("wish", ["auto", "small"])

@@ -50,9 +50,10 @@ class Repeating:
         return self.sums[grant.t, lane]
 
 
-def watch(name, real, *, window=3, source=None, **options):
+def watch(name, real, *, window=3, seed=0, source=None, **options):
     """Run a method over recorded data; return the simulation and its releases."""
-    run = SimulatedRun.of(real, RunSettings.of(name, grid=GRID, window=window, **options))
+    settings = RunSettings.of(name, grid=GRID, window=window, seed=seed, **options)
+    run = SimulatedRun.of(real, settings)
     simulation = run.simulation
     simulation.source = Watching(simulation.source if source is None else source)
     return simulation, list(run.releases())

@@ -21,6 +21,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from retrasyn.cli import main
+from retrasyn.simulation.composition import ReleasedBeforeWarning
 from retrasyn.simulation.run import BoxInferredWarning
 
 COMMAND = str(Path(sys.executable).with_name("retrasyn"))
@@ -55,7 +56,8 @@ def run(*arguments: object, stdin: str = "") -> Outcome:
         contextlib.redirect_stderr(err),
         mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()))),
     ):
-        warnings.simplefilter("always", BoxInferredWarning)
+        for told in (BoxInferredWarning, ReleasedBeforeWarning):
+            warnings.simplefilter("always", told)
         try:
             main([str(argument) for argument in arguments])
         except SystemExit as end:

@@ -15,6 +15,7 @@ from retrasyn.service.service import Service
 from retrasyn.service.settings import Settings
 from retrasyn.wire import decode_round, encode_heartbeat
 from retrasyn.wire.canonical import unseal
+from support.enrolling import enrolled
 
 START = 1_700_000_000.0
 
@@ -42,6 +43,7 @@ def settings_in(folder, **changes) -> Settings:
         "window": "3",
         "grid": "3",
         "seed": "7",
+        "fewest": "1",
         "snapshot_every": "4",
         "lifetime_cap": "1000",  # these devices share for longer than the default allows
     }
@@ -83,12 +85,11 @@ class Crowd:
     async def enrol(cls, service: Service, n: int, *, rounds: int, seed: int = 0, share=0.85):
         """Enrol n devices with walks of their own, some of which stop and start."""
         crowd, dice = cls(service), np.random.default_rng(seed)
-        tokens = await service.runtime.devices.mint(n)
-        for enrolled in await service.runtime.devices.enrol(tokens):
-            reporter = Reporter(enrolled.device, enrolled.key, MemoryStore(), verify)
+        for new in await enrolled(service.runtime, n):
+            reporter = Reporter(new.device, new.key, MemoryStore(), verify)
             tracker = Tracker(service.runtime.campaign.manifest)
             walk = _walk(dice, rounds, service.runtime.campaign.grid.box, share)
-            crowd.people.append(Person(reporter, tracker, enrolled.key, enrolled.device, walk))
+            crowd.people.append(Person(reporter, tracker, new.key, new.device, walk))
         for person in crowd.people:
             person.reporter.pin(service.runtime.campaign.envelope, crowd.instant(-50))
         return crowd

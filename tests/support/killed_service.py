@@ -20,6 +20,7 @@ from retrasyn.messages import Heartbeat, Report
 from retrasyn.service.service import Service
 from retrasyn.service.settings import Settings
 from retrasyn.wire import encode_heartbeat, encode_report
+from support.enrolling import enrolled
 
 HEAD = struct.Struct("<cI")
 TIME, BATCH, QUIT, READY = b"T", b"B", b"Q", b"R"
@@ -101,18 +102,16 @@ def rehearse():
     async def run(folder):
         service = Service(settings_of(folder, "sqlite", 0), ToldClock(1.0))
         await service.start(runs=False)
-        for enrolled in await service.runtime.devices.enrol(await service.runtime.devices.mint(4)):
-            fields = {"t": 0, "manifest": service.runtime.campaign.id, "device": enrolled.device}
+        for new in await enrolled(service.runtime, 4):
+            fields = {"t": 0, "manifest": service.runtime.campaign.id, "device": new.device}
             await service.scheduler.tick()
             await service.runtime.write_queue.submit(
-                [encode_heartbeat(Heartbeat(kind=1, **fields), enrolled.key)]
+                [encode_heartbeat(Heartbeat(kind=1, **fields), new.key)]
             )
             bits = bytes(-(-service.runtime.campaign.manifest.n_states // 8))
             fields |= {"question": 0, "n_answers": service.runtime.campaign.manifest.n_states}
             report = Report(epsilon=service.runtime.campaign.manifest.epsilon, bits=bits, **fields)
-            await service.runtime.write_queue.submit(
-                [encode_report(report, enrolled.key, oracle="oue")]
-            )
+            await service.runtime.write_queue.submit([encode_report(report, new.key, oracle="oue")])
         for t in range(1, 5):
             service.clock.time = 10.0 * t + 6
             await service.scheduler.tick()

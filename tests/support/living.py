@@ -15,21 +15,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from retrasyn.device.signatures import verify_ed25519
 from retrasyn.messages import MOVING, Heartbeat, Report
 from retrasyn.service.enrolment import NewDevice
 from retrasyn.service.service import Service
 from retrasyn.service.settings import Settings
 from retrasyn.service.web.app import CampaignApp
 from retrasyn.service.web.server import WebServer
-from retrasyn.wire.canonical import unseal
+from retrasyn.wire.canonical import signed_part, unseal
 from retrasyn.wire.frames import (
+    acked_part,
     body_bytes,
     decode_ack,
+    device_of,
     encode_heartbeat,
     encode_report,
-    report_digest,
+    is_tagged,
 )
 from retrasyn.wire.statuses import HTTP_STATUS
+from support.enrolling import enrolled
 
 START = 1_700_000_040.0  # a whole minute
 PATIENCE = 30.0
@@ -72,6 +76,7 @@ class Threaded:
         default_factory=asyncio.new_event_loop, kw_only=True, repr=False
     )
     server: WebServer = field(init=False, repr=False)
+    prefix: str = field(default="", init=False)  # of every path
 
     async def start(self) -> None:
         """Begin to serve."""
@@ -105,6 +110,11 @@ class Threaded:
     def address(self) -> tuple[str, int]:
         return "127.0.0.1", self.server.port
 
+    @property
+    def host(self) -> str:
+        """What stands in the header Host of a request."""
+        return f"127.0.0.1:{self.server.port}"
+
     def connect(self) -> socket.socket:
         return socket.create_connection(self.address, timeout=PATIENCE)
 
@@ -113,7 +123,7 @@ class Threaded:
         connection = http.client.HTTPConnection(*self.address, timeout=PATIENCE)
         try:
             named = {name.replace("_", "-"): value for name, value in headers.items()}
-            connection.request(method, path, body, named)
+            connection.request(method, self.prefix + path, body, named)
             answer = connection.getresponse()
             lines = {name.lower(): value for name, value in answer.getheaders()}
             return Answer(answer.status, lines, answer.read())
@@ -138,17 +148,15 @@ class Living(Threaded):
     web: CampaignApp = field(init=False)
 
     async def start(self) -> None:
-        self.server = WebServer(
-            self.settings.server, header_seconds=self.settings.limits.header_seconds
-        )
+        self.server = WebServer(self.settings.server, self.settings.limits)
         self.service = Service(self.settings, self.clock)
         await self.service.start()
         runtime, token = self.service.runtime, self.service.operator_token
-        self.web = CampaignApp(runtime, operator_token=token)
+        self.web = CampaignApp(runtime, self.server.hosts, operator_token=token)
         await self.server.start(self.web)
 
     async def stop(self) -> None:
-        self.web.stopping.set()
+        await self.web.stop()
         await self.server.stop()
         await self.service.stop()
 
@@ -157,11 +165,16 @@ class Living(Threaded):
         return self.ask(method, path, json.dumps(told).encode(), content_type="application/json")
 
     def send(self, frame: bytes) -> str:
-        """Send one frame and return the status its acknowledgement says."""
+        """Send one frame and return the status its acknowledgement says, once it is proven."""
         answer = self.ask("POST", "/v1/reports", frame)
         ack = decode_ack(answer.body)
         assert answer.status == HTTP_STATUS[ack.status]
-        assert ack.digest == report_digest(frame)
+        known = {row.device: row.secret for row in self.service.runtime.store.devices()}
+        if ack.status == "unauthenticated":
+            said = signed_part("ack", acked_part(ack.status, frame))
+            assert verify_ed25519(self.service.runtime.campaign.manifest.key, said, ack.proof)
+        elif device_of(frame) in known:
+            assert is_tagged(ack, frame, known[device_of(frame)])
         return ack.status
 
     def ask_operator(self, method: str, path: str, told: Any = None) -> Answer:
@@ -173,9 +186,7 @@ class Living(Threaded):
 
     def enrol(self, n: int) -> list[NewDevice]:
         async def both() -> list[NewDevice]:
-            return await self.service.runtime.devices.enrol(
-                await self.service.runtime.devices.mint(n)
-            )
+            return await enrolled(self.service.runtime, n)
 
         return self.run(both())
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import functools
+import warnings
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import retrasyn
 from retrasyn.privacy.receipt import Receipt
+from retrasyn.simulation.composition import ReleasedBeforeWarning
 
 RUNS = {
     "steered": {"method": "steered"},
@@ -17,6 +21,8 @@ RUNS = {
     "streams": {"method": "retrasyn-b", "ledger": "stream", "length_scale": 12.0},
     "faithful": {"method": "retrasyn-p", "faithful": True, "settings": {"alpha": "3"}},
     "exact": {"method": "exact"},
+    "counted": {"method": "steered", "counted": 1},
+    "counted twice": {"method": "retrasyn-b", "epsilon": 0.5, "seed": "random", "counted": 2},
 }
 
 
@@ -27,8 +33,14 @@ def city() -> retrasyn.Trajectories:
 
 @functools.cache
 def run(name: str) -> retrasyn.simulation.run.Synthesis:
-    options = {"box": (0, 0, 10, 10), "grid": 3, "window": 4} | RUNS[name]
-    return retrasyn.synthesize(city(), **options)
+    options = {"box": (0, 0, 10, 10), "grid": 3, "window": 4, "seed": 0} | RUNS[name]
+    n_counted = options.pop("counted", 0)
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReleasedBeforeWarning)
+        place = {"ledger_file": Path(folder) / "spent.json"} if n_counted else {}
+        for _ in range(n_counted - 1):
+            retrasyn.synthesize(city(), **options | place)
+        return retrasyn.synthesize(city(), **options | place)
 
 
 def receipt(name: str) -> Receipt:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from retrasyn.wire.batches import join_frames
+from support.enrolling import asking
 from support.living import Living
 
 _JSON = {"Content-Type": "application/json"}
@@ -42,7 +43,7 @@ def originals(live: Living, used_token: str) -> list[Request]:
     frames = [*reports, *beats]
     ids = b"".join(device.device for device in live.devices[:5])
     gone = "ab" * 16
-    tokens = json.dumps({"tokens": [used_token]}).encode()
+    tokens = json.dumps(asking(live.service.runtime.campaign, used_token)).encode()
     return [
         *(Request("POST", "/v1/reports", {}, frame) for frame in frames),
         *(Request("POST", "/v1/reports/batch", {}, join_frames(frames[:n])) for n in (2, 9, 16)),

@@ -8,7 +8,7 @@ import retrasyn
 from support.command_line import run
 from support.made_tiles import made_vector
 
-_OPTIONS = ("--box", "0,0,10,10", "--window", "3")
+_OPTIONS = ("--box", "0,0,10,10", "--window", "3", "--no-ledger")
 _TRIPS = ("real", "trips", "tdrive", "oldenburg", "demo-out/real")
 
 

@@ -143,7 +143,8 @@ class Reader:
                     pass
             return
         done = self._run(command + more)
-        warned = "WARNING" in done.err and "retrasyn " in command  # pip's own are not ours
+        said = done.err.replace("WARNING: release ", "")  # a page may release the same data twice
+        warned = "WARNING" in said and "retrasyn " in command  # pip's own are not ours
         if done.code != code or warned:
             self.faults.append(f"{command}{more}\n{done.out[-500:]}{done.err[-5000:]}")
 

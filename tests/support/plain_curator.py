@@ -13,7 +13,9 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from retrasyn.client.owner import write_link
 from retrasyn.device import Instant
+from retrasyn.device.signatures import draw_x25519, share_x25519
 from retrasyn.errors import WireError
 from retrasyn.messages import Ack, Manifest, Round
 from retrasyn.randomness.words import system_bytes
@@ -24,13 +26,13 @@ from retrasyn.wire import (
     encode_manifest,
     encode_round,
     manifest_id,
-    report_digest,
     round_hash,
 )
 from retrasyn.wire.batches import split_frames
-from retrasyn.wire.canonical import seal, signed_part
-from retrasyn.wire.frames import is_heartbeat
-from retrasyn.wire.statuses import HTTP_STATUS, STATUSES
+from retrasyn.wire.canonical import seal, signed_part, unseal
+from retrasyn.wire.frames import acked_part, device_of, is_heartbeat, tag_of
+from retrasyn.wire.keys import agreed_key, write_agreement, write_succession
+from retrasyn.wire.statuses import HTTP_STATUS
 from support.campaigns import EVERYBODY, manifest_of
 
 
@@ -41,6 +43,9 @@ class PlainCurator:
     manifest: Manifest
     now: Callable[[], float] = time.time  # seconds
     key: Ed25519PrivateKey = field(default_factory=Ed25519PrivateKey.generate)
+    pair: tuple[bytes, bytes] = field(default_factory=draw_x25519)  # to agree with
+    successions: list[bytes] = field(default_factory=list)
+    forge: Callable[[bytes], bytes] | None = None  # answers frames in the curator's place
     tokens: set[str] = field(default_factory=set)
     devices: dict[bytes, bytes] = field(default_factory=dict)
     rounds: dict[int, bytes] = field(default_factory=dict)
@@ -55,14 +60,52 @@ class PlainCurator:
 
     def change(self, **changes: Any) -> None:
         """Begin a campaign, or another one."""
-        public = self.key.public_key().public_bytes_raw()
-        self.manifest = replace(self.manifest, key=public, **changes)
+        self.manifest = replace(self.manifest, key=self.public, **changes)
         self.text = encode_manifest(self.manifest)
         self.id = manifest_id(self.text)
         self.previous, self.rounds = round_hash(self.text), {}
 
+    @property
+    def public(self) -> bytes:
+        return self.key.public_key().public_bytes_raw()
+
     def sign(self, kind: str, text: bytes) -> bytes:
         return seal(text, self.key.sign(signed_part(kind, text)))
+
+    def statement(self) -> bytes:
+        body = write_agreement(self.pair[1])
+        return b"".join((body, self.key.sign(signed_part("agreement", body)), *self.successions))
+
+    def rotate(self, *, until: int, signer: Ed25519PrivateKey | None = None) -> None:
+        """Take a new key, signed by the one before or by somebody else."""
+        new = Ed25519PrivateKey.generate()
+        key = new.public_key().public_bytes_raw()
+        body = write_succession(before=self.public, key=key, until=until)
+        signature = (signer or self.key).sign(signed_part("succession", body))
+        self.successions.append(body + signature)
+        self.key, self.pair = new, draw_x25519()
+        self.rounds = {t: self.sign("round", unseal(old)[0]) for t, old in self.rounds.items()}
+
+    def enrol(self, tokens: list[str], publics: list[str]) -> list[dict[str, str]]:
+        """Agree on a key for each token."""
+        self.tokens -= set(tokens)
+        rows = []
+        for public in map(bytes.fromhex, publics):
+            device, shared = system_bytes(16), share_x25519(self.pair[0], public)
+            key = self.devices[device] = agreed_key(
+                shared, agreement=self.pair[1], public=public, manifest=self.id, device=device
+            )
+            tag = tag_of(key, signed_part("enrolled", device))
+            rows.append({"device": device.hex(), "tag": tag.hex()})
+        return rows
+
+    def ack(self, frame: bytes, status: str) -> bytes:
+        if self.forge is not None:
+            return self.forge(frame)
+        part = signed_part("ack", acked_part(status, frame))
+        key = self.devices.get(device_of(frame))
+        proof = self.key.sign(part) if key is None else tag_of(key, part)
+        return encode_ack(Ack(status=status, proof=proof))
 
     def token(self) -> str:
         token = system_bytes(12).hex()
@@ -70,7 +113,7 @@ class PlainCurator:
         return token
 
     def link(self) -> str:
-        return f"{self.url}/#enrol={self.token()}"
+        return write_link(self.url, self.token(), self.public)
 
     def current(self) -> bytes | None:
         t = int(self.now() - self.manifest.epoch) // self.manifest.period
@@ -148,6 +191,8 @@ class _Handler(BaseHTTPRequestHandler):
         curator: PlainCurator = self.server.curator
         if self.path == "/v1/campaign":
             return self._say(200, curator.sign("manifest", curator.text))
+        if self.path == "/v1/keys":
+            return self._say(200, curator.statement())
         envelope = curator.current() if self.path == "/v1/rounds/current" else None
         if self.path == "/v1/elsewhere":
             return self._say(307, Location="http://127.0.0.1:9/")
@@ -162,21 +207,20 @@ class _Handler(BaseHTTPRequestHandler):
             fault = curator.faults.pop(0) if curator.faults else ""
             if fault == "busy":
                 return self._say(503, Retry_After="0")
-            self._say(200, bytes(STATUSES.index(curator.judge(f)) for f in split_frames(body)))
+            acks = [curator.ack(f, curator.judge(f))[1:18] for f in split_frames(body)]
+            self._say(200, b"".join(acks))
         elif self.path == "/v1/enrolments":
-            tokens = json.loads(body)["tokens"]
-            if not set(tokens) <= curator.tokens:
+            asked = json.loads(body)
+            if not set(asked["tokens"]) <= curator.tokens:
                 return self._say(401)
-            curator.tokens -= set(tokens)
-            new = [(system_bytes(16), system_bytes(32)) for _ in tokens]
-            curator.devices.update(new)
-            rows = [{"device": device.hex(), "key": key.hex()} for device, key in new]
+            rows = curator.enrol(asked["tokens"], asked["keys"])
             self._say(200, json.dumps({"devices": rows}).encode())
         elif self.path == "/v1/operator/tokens":
             if self.headers.get("Authorization") != "Bearer operator":
                 return self._say(401)
             tokens = [curator.token() for _ in range(json.loads(body)["n"])]
-            self._say(200, json.dumps({"tokens": tokens}).encode())
+            key = curator.public.hex()
+            self._say(200, json.dumps({"tokens": tokens, "key": key}).encode())
         elif self.path.endswith("/asked"):
             ids = [body[k : k + 16] for k in range(0, len(body), 16)]
             self._say(200, bytes(curator.meant(one) for one in ids))
@@ -187,30 +231,24 @@ class _Handler(BaseHTTPRequestHandler):
     def _report(self, curator: PlainCurator, frame: bytes) -> None:
         fault = curator.faults.pop(0) if curator.faults else ""
         if fault == "busy":
-            self._say(503, encode_ack(_ack(curator, frame, "busy")), Retry_After="0")
+            self._say(503, curator.ack(frame, "busy"), Retry_After="0")
             return
         if fault != "forgetful":
             status = curator.judge(frame)
         if fault:  # deaf: counted, but no answer; forgetful: neither
             self.close_connection = True
             return
-        self._say(HTTP_STATUS[status], encode_ack(_ack(curator, frame, status)))
+        self._say(HTTP_STATUS[status], curator.ack(frame, status))
 
     def do_DELETE(self) -> None:
-        from retrasyn.wire.frames import tag_of
-
         curator: PlainCurator = self.server.curator
         device = bytes.fromhex(self.path.rpartition("/")[2])
         key = curator.devices.get(device, b"")
-        tag = tag_of(key, b"retrasyn/1/leave\n" + curator.id + device) if key else None
-        if tag is None or self.headers.get("Retrasyn-Tag") != tag.hex():
+        leave, left = (signed_part(kind, device) for kind in ("leave", "left"))
+        if not key or self.headers.get("Retrasyn-Tag") != tag_of(key, leave).hex():
             return self._say(401)
         del curator.devices[device]
-        return self._say(204)
-
-
-def _ack(curator: PlainCurator, frame: bytes, status: str) -> Ack:
-    return Ack(status=status, manifest=curator.id, t=0, digest=report_digest(frame))
+        return self._say(204, Retrasyn_Tag=tag_of(key, left).hex())
 
 
 @contextmanager

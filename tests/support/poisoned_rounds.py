@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retrasyn.oracles.oue import OUE
+from retrasyn.poisoning import EvidencePool, inspect
 
 EPSILON = 1_000_000
 N_STATES = 328  # a grid of 6 x 6
@@ -108,3 +109,44 @@ ESCAPING = {
 def poisoned(n: int, n_fakes: int, attack, random: np.random.Generator, crowd: str = "city"):
     """Return a round of which the last n_fakes reports are fakes."""
     return np.concatenate([honest(n - n_fakes, random, crowd=crowd), attack(n_fakes, random)])
+
+
+GAP = 21  # of a window of 20 positions
+FALSE_ALARMS = 0.01  # in the rounds of a gap
+
+
+def campaign(n_devices, share, attack, random, *, crowd: str = "city", n_rounds: int = GAP):
+    """Yield the reports of each round of `steered`, a share of its devices being liars.
+
+    Nine devices in ten answer about transitions, each once in a gap, in a phase of its own. The
+    crowd of every round is another one: no population moves faster.
+    """
+    n_reporters, n_turns = round(0.9 * n_devices), -(-n_rounds // GAP)
+    n_liars = round(share * n_reporters)
+    phases = random.integers(GAP, size=n_reporters)
+    lies = attack(n_liars * n_turns, random).reshape(n_turns, n_liars, -1) if n_liars else None
+    for t in range(n_rounds):
+        due = phases == t % GAP
+        true = honest(int(np.count_nonzero(due[n_liars:])), random, crowd=crowd)
+        yield true if lies is None else np.concatenate([true, lies[t // GAP, due[:n_liars]]])
+
+
+def inspections(rounds, *, n_states: int = N_STATES, gap: int = GAP, epsilon: int = EPSILON):
+    """Inspect rounds one after the other as the service does; yield what was found."""
+    pool = EvidencePool(gap)
+    for t, packed in enumerate(rounds):
+        inspection = inspect(
+            packed,
+            n_states,
+            epsilon=epsilon,
+            false_alarms=FALSE_ALARMS / gap,
+            before=pool.before(t, 0, epsilon),
+        )
+        pool.keep(t, pool.joined(t, {(0, epsilon): inspection.evidence}))
+        yield inspection
+
+
+def first_alarm(rounds, **settings) -> int | None:
+    """Return the number of rounds until the first alarm; None if there is none."""
+    found = enumerate(inspections(rounds, **settings), start=1)
+    return next((number for number, inspection in found if inspection.alarmed), None)

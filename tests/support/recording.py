@@ -1,7 +1,10 @@
 """A source in memory for tests: whatever points one wants, at whatever timestamps."""
 
+import io
+
 import numpy as np
 
+from retrasyn.data.metadata import Metadata
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.service.viewing.source import ReleaseSource, TimestampPoints
 from retrasyn.space import Box, Grid
@@ -46,17 +49,25 @@ class Recording(ReleaseSource):
             "cells": np.bincount(cells, minlength=self._grid.n_cells).tolist(),
         }
 
-    def points(self, first, last):
-        found = [(t, self._points[t]) for t in self.within(first, last)]
-        return Trajectories.from_columns(
-            traj_id=np.concatenate([points.ids for _, points in found]),
-            t=np.concatenate([np.full(points.ids.size, t) for t, points in found]),
-            x=np.concatenate([points.x for _, points in found]),
-            y=np.concatenate([points.y for _, points in found]),
-        )
+    def metadata(self):
+        return Metadata()
 
-    def receipt(self, t=None):
-        return '{"format_version": 1, "guarantee": "none"}' if t is None or self.has(t) else None
+    def open_receipt(self, t=None):
+        if t is not None and not self.has(t):
+            return None
+        return io.BytesIO(b'{"format_version": 1, "guarantee": "none"}')
+
+
+def streams_of(source, first=None, last=None):
+    """Return all points of a range of a source as streams."""
+    times = source.within(first, last)
+    found = [source.points_at(t) for t in times]
+    return Trajectories.from_columns(
+        traj_id=np.concatenate([points.ids for points in found]),
+        t=np.repeat(times, [points.ids.size for points in found]),
+        x=np.concatenate([points.x for points in found]),
+        y=np.concatenate([points.y for points in found]),
+    )
 
 
 def points_of(ids, x, y):

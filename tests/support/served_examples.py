@@ -28,7 +28,7 @@ class Examples:
 
     def words(self, name, link=""):
         """Return an example to be run, with a link of the service in place of the one it shows."""
-        text = re.sub(r"http\S+#enrol=TOKEN", link, self.texts[name])
+        text = re.sub(r"http\S+#enrol=TOKEN\.KEY", link, self.texts[name])
         return [*PROGRAM, *shlex.split(text)]
 
     def run(self, name, *more, link=""):

@@ -11,6 +11,8 @@ from retrasyn.service.web.app import ViewerApp
 from retrasyn.service.web.server import WebServer
 from support.living import Threaded
 
+TOKEN = "the-token-of-a-showing"  # noqa: S105 - nothing is behind it
+
 
 def status_of(source):
     """Return what a recording has to say of itself."""
@@ -44,23 +46,33 @@ class Shown(Threaded):
 
     content: ViewerContent
     settings: MapSettings
+    limits: LimitSettings = field(default_factory=LimitSettings)
     web: ViewerApp = field(init=False)
 
     async def start(self):
-        self.web = ViewerApp(self.content, self.settings)
-        self.server = WebServer(
-            ServerSettings(port=0), header_seconds=LimitSettings().header_seconds
-        )
+        self.server = WebServer(ServerSettings(port=0), self.limits)
+        self.prefix = f"/{TOKEN}"
+        try:
+            self.web = ViewerApp(
+                self.content,
+                self.server.hosts,
+                token=TOKEN,
+                map_settings=self.settings,
+                limits=self.limits,
+            )
+        except BaseException:
+            self.server.close()
+            raise
         await self.server.start(self.web)
 
     async def stop(self):
-        self.web.stopping.set()
+        await self.web.stop()
         self.content.feed.close()
         await self.server.stop()
 
 
 @contextmanager
-def shown(source, real=None, **settings):
+def shown(source, real=None, limits=None, **settings):
     """Serve a recording until the block ends."""
     content = ViewerContent(
         source=source,
@@ -68,5 +80,6 @@ def shown(source, real=None, **settings):
         feed=Feed(source.after, newest=source.newest),
         real=real,
     )
-    with Shown(content, MapSettings(**settings)).serving() as one:
+    asked = Shown(content, MapSettings(**settings), LimitSettings(**(limits or {})))
+    with asked.serving() as one:
         yield one

@@ -10,6 +10,8 @@ from pmtiles.tile import Compression, TileType
 from support import live_service
 from support.made_tiles import made
 from support.mapped import until
+from support.recording import crowd
+from support.showing import shown
 
 pytestmark = pytest.mark.system
 
@@ -91,6 +93,34 @@ def test_tiles_are_drawn_and_come_from_the_pages_own_server(kind, tmp_path, watc
     ground = {"light": (243, 244, 241), "dark": (20, 25, 28)}
     assert all(distance(drawn[scheme], ground[scheme]) > 12 for scheme in drawn), drawn
     assert sum(drawn["light"]) > sum(drawn["dark"]), "the base map follows the theme"
+
+
+def test_a_map_with_a_secret_in_its_address_asks_for_nothing_outside_of_it(tmp_path, watched):
+    tiles = {place: picture() for zoom in ZOOMS for place in around(zoom, *PLACE, picture())}
+    path = made(
+        tmp_path / "city.pmtiles", kind=TileType.PNG, compression=Compression.NONE, tiles=tiles
+    )
+    box = tuple(map(float, BEIJING.split(",")))
+    recorded, real = (crowd(seed, range(3), box=box) for seed in (1, 2))
+    with shown(recorded, real, tiles=path) as live:
+        url = f"http://{live.host}{live.prefix}"
+        one = watched()
+        page = one.go(f"{url}/")
+        until(page, "window.retrasyn.map.areTilesLoaded() && window.retrasyn.map.isStyleLoaded()")
+        page.evaluate(
+            "const { store } = window.retrasyn;"
+            "store.set({ layers: { ...store.now.layers, real: true } })"
+        )
+        until(page, "window.retrasyn.store.now.realFrame !== null")
+        for part in ("/static/map/worker.js", "/v1/map/tiles/", "/v1/real/frames/", "/v1/feed"):
+            assert [asked for asked in one.asked if part in asked], part
+        assert one.foreign(url) == []
+        assert one.complaints == []
+        links = page.eval_on_selector_all(
+            "a[href], link[href]", "all => all.map((one) => one.href)"
+        )
+        assert links
+        assert not [link for link in links if not link.startswith(f"{url}/")]
 
 
 def middle_of(page, scheme):

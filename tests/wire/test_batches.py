@@ -1,4 +1,4 @@
-"""Batches: frames behind their lengths, and one status for each."""
+"""Batches: frames behind their lengths, and one acknowledgement for each."""
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,7 @@ from retrasyn.errors import WireError
 from retrasyn.wire.batches import (
     MAX_FRAMES,
     join_frames,
-    read_statuses,
+    read_acks,
     split_frames,
 )
 from retrasyn.wire.statuses import STATUSES
@@ -49,12 +49,18 @@ def test_a_frame_whose_length_does_not_fit_is_refused(frame):
         join_frames([frame])
 
 
-def test_statuses_come_back_as_they_were():
-    assert read_statuses(bytes(range(len(STATUSES))), len(STATUSES)) == list(STATUSES)
-    assert read_statuses(b"", 0) == []
+def test_acknowledgements_are_read_in_their_order():
+    body = b"".join(bytes([code]) + bytes([code]) * 16 for code in range(len(STATUSES)))
+    acks = read_acks(body, len(STATUSES))
+    assert [ack.status for ack in acks] == list(STATUSES)
+    assert [ack.proof for ack in acks] == [bytes([code]) * 16 for code in range(len(STATUSES))]
+    assert read_acks(b"", 0) == []
 
 
-@pytest.mark.parametrize(("body", "n"), [(b"\0", 2), (b"\0\0", 1), (bytes([len(STATUSES)]), 1)])
-def test_statuses_of_another_number_of_frames_or_unknown_ones_are_refused(body, n):
-    with pytest.raises(WireError, match="statuses"):
-        read_statuses(body, n)
+UNKNOWN = bytes([len(STATUSES)]) + bytes(16)
+
+
+@pytest.mark.parametrize(("body", "n"), [(bytes(17), 2), (bytes(34), 1), (UNKNOWN, 1), (b"\0", 1)])
+def test_acknowledgements_of_other_frames_or_unknown_statuses_are_refused(body, n):
+    with pytest.raises(WireError, match="do not acknowledge"):
+        read_acks(body, n)

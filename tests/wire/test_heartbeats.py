@@ -72,7 +72,7 @@ def test_a_heartbeat_that_no_device_sends_is_refused(changes, why):
 
 def test_another_version_and_a_short_key_are_refused():
     frame = encode_heartbeat(HEARTBEAT, DEVICE_KEY)
-    with pytest.raises(WireError, match="version 2"):
-        decode_heartbeat(b"\2" + frame[1:], DEVICE_KEY)
+    with pytest.raises(WireError, match="version 1"):
+        decode_heartbeat(b"\1" + frame[1:], DEVICE_KEY)
     with pytest.raises(WireError, match="too short"):
         encode_heartbeat(HEARTBEAT, b"short")

@@ -1,4 +1,4 @@
-// What the server says, and how it is asked. Every address is on the page's own server.
+// What the server says, and how it is asked. Every address is below that of the page, which may have a token in it.
 
 import { decodeFrame, type Frame } from "./frame.ts";
 
@@ -113,22 +113,22 @@ async function askJson<T>(path: string, signal?: AbortSignal): Promise<T> {
 const range = (first: number, last: number) => `from=${first}&to=${last}`;
 
 export const areaPath = (box: Box, first: number, last: number, format: "json" | "csv") =>
-  `/v1/count?box=${box.join(",")}&${range(first, last)}&format=${format}`;
+  `v1/count?box=${box.join(",")}&${range(first, last)}&format=${format}`;
 
 export const api = {
-  status: (signal?: AbortSignal) => askJson<Status>("/v1/status", signal),
-  map: () => askJson<MapInfo>("/v1/map"),
-  roads: () => askJson<GeoJSON.FeatureCollection>("/v1/map/roads"),
+  status: (signal?: AbortSignal) => askJson<Status>("v1/status", signal),
+  map: () => askJson<MapInfo>("v1/map"),
+  roads: () => askJson<GeoJSON.FeatureCollection>("v1/map/roads"),
   releases: async (first: number, last: number) =>
-    (await askJson<{ releases: Release[] }>(`/v1/releases?${range(first, last)}&limit=1000`)).releases,
-  receipt: () => askJson<Receipt>("/v1/receipts/latest"),
+    (await askJson<{ releases: Release[] }>(`v1/releases?${range(first, last)}&limit=1000`)).releases,
+  receipt: () => askJson<Receipt>("v1/receipts/latest"),
   frame: async (t: number, travellers: number, signal?: AbortSignal): Promise<Frame> =>
-    decodeFrame(await (await ask(`/v1/frames/${t}?travellers=${travellers}`, signal)).arrayBuffer()),
+    decodeFrame(await (await ask(`v1/frames/${t}?travellers=${travellers}`, signal)).arrayBuffer()),
   realFrame: async (t: number, travellers: number, signal?: AbortSignal): Promise<Frame> =>
-    decodeFrame(await (await ask(`/v1/real/frames/${t}?travellers=${travellers}`, signal)).arrayBuffer()),
-  errors: (first: number, last: number) => askJson<Errors>(`/v1/real/errors?${range(first, last)}`),
+    decodeFrame(await (await ask(`v1/real/frames/${t}?travellers=${travellers}`, signal)).arrayBuffer()),
+  errors: (first: number, last: number) => askJson<Errors>(`v1/real/errors?${range(first, last)}`),
   cell: (cell: number, first: number, last: number, signal?: AbortSignal) =>
-    askJson<CellHistory>(`/v1/cells/${cell}?${range(first, last)}`, signal),
+    askJson<CellHistory>(`v1/cells/${cell}?${range(first, last)}`, signal),
   area: (box: Box, first: number, last: number, signal?: AbortSignal) =>
     askJson<AreaCount>(areaPath(box, first, last, "json"), signal),
 };

@@ -45,7 +45,7 @@ export class Feed {
 
   private listen(): void {
     this.source?.close();
-    this.source = new EventSource("/v1/feed");
+    this.source = new EventSource("v1/feed");
     this.source.addEventListener("release", (event) => this.take(JSON.parse((event as MessageEvent<string>).data) as Release));
     this.source.onerror = () => void this.look();
   }

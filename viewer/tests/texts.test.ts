@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 
 import type { Status } from "../src/api.ts";
-import { stateGuarantee, translateOpen } from "../src/panels/privacy.ts";
+import { type Account, judge, stateGuarantee, translateOpen } from "../src/panels/privacy.ts";
 import { de, german } from "../src/texts/de.ts";
 import { en } from "../src/texts/en.ts";
 import { fill, Speech } from "../src/texts/index.ts";
@@ -51,10 +51,10 @@ test("what a receipt says is not protected is translated", async () => {
       assert.ok(joined.includes(`"${line}"`), `the receipt no longer says: ${line}`);
     }
     const told = [...joined.matchAll(/^ +"([^"]+)": \(?/gm), ...joined.matchAll(/^(?:_\w+ = |    )"([^"]+)",?$/gm)];
-    // How presence is treated stands in the same file, and is not shown here.
+    // How presence is treated, and what a number as seed means, stand in the same file, and are not shown here.
     const lines = told.map(([, line]) => line!).filter((line) => line.includes(" "));
     assert.ok(lines.length > 10);
-    assert.deepEqual(lines.filter((line) => !/^(;|count:|flags:|hidden:)/.test(line) && !(line in statements.notProtected)), []);
+    assert.deepEqual(lines.filter((line) => !/^(;|count:|flags:|hidden:|all noise)/.test(line) && !(line in statements.notProtected)), []);
   }
 });
 
@@ -67,6 +67,20 @@ test("after how many nights a usual place is known is told in the reader's langu
   assert.match(translateOpen(line, { ...place, nights: null }, new Speech("de"))!, /399 Zeitschritte/);
   assert.equal(translateOpen("two devices of one person", place, new Speech("de")), "zwei Geräte einer Person");
   assert.match(translateOpen("long-run repetition: a position held for k windows is reported up to k times", null, new Speech("de"))!, /k-mal/);
+});
+
+test("a number as the seed is said first, unless worse is to be said", () => {
+  const account = { private: true, within_guarantee: true, seed: null } as Account;
+  assert.deepEqual(judge(status, account), ["promiseKept", false]);
+  assert.deepEqual(judge(status, { ...account, seed: 0 }), ["promiseGuessable", true]);
+  assert.deepEqual(judge(status, { ...account, seed: 0, within_guarantee: false }), ["promiseExceeded", true]);
+  assert.deepEqual(judge(status, { ...account, seed: 0, within_guarantee: false, private: false }), ["promiseBroken", true]);
+  const told = (guarantee: string) => judge({ ...status, guarantee }, null);
+  assert.deepEqual(told(status.guarantee), ["promiseKept", false]);
+  assert.deepEqual(told("NOT PRIVATE: true frequencies were used."), ["promiseBroken", true]);
+  const seeded = `NOT PRIVATE AGAINST A READER WHO GUESSES THE SEED: so. ${status.guarantee}`;
+  assert.deepEqual(told(seeded), ["promiseGuessable", true]);
+  assert.equal(stateGuarantee({ ...status, guarantee: seeded }, new Speech("de"))[1], "de");
 });
 
 test("the guarantee is told in the reader's language, the server's words in English", () => {

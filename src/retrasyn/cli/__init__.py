@@ -30,7 +30,7 @@ from retrasyn.cli.pages import explaining, show_page
 from retrasyn.cli.plan import plan
 from retrasyn.cli.receipt import receipt
 from retrasyn.cli.reproduce import reproduce
-from retrasyn.cli.serve import serve, token
+from retrasyn.cli.serve import rotate_key, serve, token
 from retrasyn.cli.stream import stream
 from retrasyn.cli.synthesize import synthesize
 from retrasyn.cli.validate import validate
@@ -97,6 +97,7 @@ app.command()(gateway)
 app.command()(fleet)
 app.command()(serve)
 app.command()(token)
+app.command()(rotate_key)
 app.command()(doctor)
 app.command("help")(show_page)
 audit.command(name="window")(audit_window)

@@ -29,7 +29,13 @@ def demo(
             help="Folder for what the demo makes. (default: demo-out)", show_default=False
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Another seed, another city.")] = 0,
+    seed: Annotated[
+        str,
+        typer.Option(
+            metavar="INTEGER|random",
+            help="A number repeats a run, each with a city of its own; random: fresh noise.",
+        ),
+    ] = "random",
     oracle: options.Oracle = "oue",
     live: Annotated[
         bool, typer.Option("--live", help="Show it on the live map while it is made.")
@@ -56,9 +62,7 @@ def demo(
     from retrasyn.simulation.city import CITY_BOX
     from retrasyn.space import Grid
 
-    if seed < 0:
-        raise SettingError(f"seed={seed} must be a whole number from 0 on")
-    settings = RunSettings.of(grid=Grid(CITY_BOX, 6), seed=seed, oracle=oracle)
+    settings = RunSettings.of(grid=Grid(CITY_BOX, 6), seed=options.read_seed(seed), oracle=oracle)
     if not live:
         with saying_stopped("files that are finished stay"):
             made = _report(out or Path("demo-out"), settings, quiet=quiet or as_json)
@@ -66,11 +70,13 @@ def demo(
             print(json.dumps(made.facts(), indent=2))
         elif not quiet:
             print(made.text())
+        options.warn_of_seed(settings)
         return
     if as_json or quiet:
         raise SettingError("--live prints where the map is; leave --json and --quiet away")
     if out is not None:
         raise SettingError(f"--live writes nothing to {out}; leave --out or --live away")
+    options.warn_of_seed(settings)
     raise typer.Exit(_show(settings, pace, port, opens=opens))
 
 
@@ -85,7 +91,7 @@ def _show(settings: RunSettings, pace: float, port: int, *, opens: bool) -> int:
         from retrasyn.service.viewing.recordings import LiveSimulation
         from retrasyn.service.web.running import ViewerServer
     with ViewerServer(host=watch.HERE, port=port) as viewer_server, TemporaryDirectory() as folder:
-        real = demo_city(seed=settings.seed)
+        real = demo_city(seed=settings.public_seed or 0)
         live = LiveSimulation(
             SimulatedRun.of(real, settings), pace, "A small city, real and synthetic"
         )
@@ -123,7 +129,7 @@ def _report(out: Path, settings: RunSettings, *, quiet: bool) -> _Made:
         raise OutputError(
             f"folder {out} cannot be made ({error.strerror}); name another with --out"
         ) from None
-    seed = settings.seed
+    seed = settings.public_seed or 0  # of the city and the figures: a drawn one is for the noise
     real = demo_city(seed=seed)
     with interruptible_progress(quiet) as progress:
         synthetic, receipt = synthesize(real, settings, progress=progress)
@@ -188,7 +194,7 @@ How close it is
   where 0 is the same and 0.693 has nothing in common; {scores.pattern_f1:.0%} of the most
   frequent routes are the same.
 Look at
-  {self.out / "report.html"}
+  {self.out / "report.html"} (not private: shows real data)
   {self.out / "synthetic.parquet"} and its .receipt.json"""
 
 

@@ -26,6 +26,10 @@ Folder = Annotated[
     Path, typer.Option("--folder", help="Where identity and ledger are kept; not in backups.")
 ]
 NoLines = Annotated[bool, typer.Option("--quiet", help="No line per round.")]
+Insecure = Annotated[
+    bool,
+    typer.Option("--insecure", help="Speak openly (http) with another machine, if that is all."),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Agree without being asked.")]
 _FOLDER = Path("retrasyn-device")
 
@@ -35,12 +39,13 @@ def enrol(
     link: Annotated[str, typer.Argument(help="Enrolment link of the campaign, good for once.")],
     folder: Folder = _FOLDER,
     yes: Yes = False,
+    insecure: Insecure = False,
 ) -> None:
     """Show what a campaign promises and take part in it, if you agree.
 
-    Example: retrasyn device enrol "http://127.0.0.1:8700/#enrol=TOKEN"
+    Example: retrasyn device enrol "https://HOST/#enrol=TOKEN.KEY"
     """
-    with open_owned(folder) as owned:
+    with open_owned(folder, insecure=insecure) as owned:
         manifest = owned.enrol(link, agreement(yes=yes))
     print(
         f"enrolled in {manifest.name!r}; silent for the first {manifest.window + 1} rounds, then "
@@ -61,6 +66,7 @@ def run(
     accept: Annotated[
         bool, typer.Option("--accept", help="Agree to a campaign that has changed.")
     ] = False,
+    insecure: Insecure = False,
     quiet: NoLines = False,
 ) -> None:
     """Report, round after round; positions come from standard input unless an option has them.
@@ -70,7 +76,6 @@ def run(
 
     Example: retrasyn device run --at 2.5,7.1 --rounds 60
     """
-    from retrasyn.client.curator_client import CuratorClient
     from retrasyn.client.loop import Loop
     from retrasyn.client.rounds import RealClock
     from retrasyn.wire.canonical import unseal
@@ -80,15 +85,15 @@ def run(
     fixes = _fixes(at, csv, clock)
     with (
         saying_stopped("silent until it runs again"),
-        open_owned(folder) as owned,
-        CuratorClient(owned.identity.server) as server,
+        open_owned(folder, insecure=insecure) as owned,
+        owned.connect() as server,
     ):
-        envelope = server.campaign()
+        envelope = owned.campaign(server)
         if accept:
             owned.accept(envelope, agreement(yes=True))
         manifest = owned.agreed_to(envelope)
         id_ = manifest_id(unseal(envelope)[0])
-        loop = Loop(server, owned.reporter(), manifest, id_, fixes, clock)
+        loop = Loop(server, owned.reporter(), manifest, id_, fixes, clock, keep=owned.keep)
         for told in loop.run(rounds):
             if not quiet:
                 print(told, flush=True)
@@ -133,20 +138,24 @@ def status(
 
 
 @device.command()
-def accept(folder: Folder = _FOLDER, yes: Yes = False) -> None:
+def accept(folder: Folder = _FOLDER, yes: Yes = False, insecure: Insecure = False) -> None:
     """Show what the campaign promises now, and agree to it; a change means quarantine.
 
     Example: retrasyn device accept --yes
     """
-    from retrasyn.client.curator_client import CuratorClient
-
-    with open_owned(folder) as owned, CuratorClient(owned.identity.server) as server:
-        manifest = owned.accept(server.campaign(), agreement(yes=yes))
+    with open_owned(folder, insecure=insecure) as owned, owned.connect() as server:
+        manifest = owned.accept(owned.campaign(server), agreement(yes=yes))
     print(f"agreed to {manifest.name!r}; retrasyn device status shows what is left of quarantine")
 
 
 @device.command()
-def leave(folder: Folder = _FOLDER) -> None:
+def leave(
+    folder: Folder = _FOLDER,
+    force: Annotated[
+        bool, typer.Option("--force", help="Leave even if the curator does not confirm it.")
+    ] = False,
+    insecure: Insecure = False,
+) -> None:
     """Leave: the key is revoked, and the curator's row of this device is deleted.
 
     The ledger stays here until its window has passed, so that nobody enrols anew to report twice;
@@ -159,20 +168,22 @@ def leave(folder: Folder = _FOLDER) -> None:
     if read_identity(folder) is None:
         status(folder)
         return
-    with open_owned(folder) as owned:
-        known = owned.leave()
+    with open_owned(folder, insecure=insecure) as owned:
+        known = owned.leave(force=force)
         _, seen = owned.status()
     print(
-        "the curator has forgotten this device" if known else "the curator did not know it any more"
+        "the curator has forgotten this device"
+        if known
+        else "this device has left; the curator did not confirm that it has forgotten it"
     )
     print(f"its ledger stays for {seen.rounds_left} rounds; then retrasyn device status removes it")
 
 
-def open_owned(folder: Path) -> Owned:
+def open_owned(folder: Path, *, insecure: bool = False) -> Owned:
     """Return the device of a folder."""
     from retrasyn.client.owner import Owned
 
-    return Owned(folder)
+    return Owned(folder, insecure=insecure)
 
 
 def agreement(*, yes: bool) -> Callable[[Manifest], bool]:

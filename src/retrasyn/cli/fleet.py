@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 from retrasyn.cli import options
+from retrasyn.cli.device import Insecure
 from retrasyn.cli.interrupts import interruptible_progress
 from retrasyn.errors import BudgetExceeded, InputError, OutputError
 from retrasyn.messages import MICRO
@@ -50,6 +51,7 @@ def fleet(
         Path | None,
         typer.Option(metavar="FILE", help="Write every frame sent and what became of it."),
     ] = None,
+    insecure: Insecure = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what was done as JSON, and nothing else.")
     ] = False,
@@ -73,7 +75,7 @@ def fleet(
     token = None if operator_token is None else _read_token(operator_token)
     with ExitStack() as stack:
         recorder = None if record is None else _Recorder(stack.enter_context(_open(record)))
-        curator = stack.enter_context(CuratorClient(server))
+        curator = stack.enter_context(CuratorClient(server, insecure=insecure))
         crowd = Fleet.muster(curator, positions, folder, operator_token=token, record=recorder)
         stack.callback(crowd.close)
         n_rounds = rounds or positions.n_timestamps

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from retrasyn.cli.device import NoLines, Yes, agreement
+from retrasyn.cli.device import Insecure, NoLines, Yes, agreement
 from retrasyn.cli.interrupts import saying_stopped
 from retrasyn.errors import SettingError
 
@@ -24,6 +24,10 @@ def gateway(
     ] = Path("retrasyn-gateway"),
     host: Annotated[str, typer.Option(help="Address at which phones post.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Its port; 0 takes any.")] = 8710,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Another host name to answer to."),
+    ] = None,
     mqtt: Annotated[
         str | None, typer.Option(metavar="URL", help="Also listen to this broker.")
     ] = None,
@@ -32,13 +36,14 @@ def gateway(
     accept: Annotated[
         bool, typer.Option("--accept", help="Agree to a campaign that has changed.")
     ] = False,
+    insecure: Insecure = False,
     quiet: NoLines = False,
 ) -> None:
     """Take positions from OwnTracks, Traccar Client or OsmAnd, and report them privately.
 
     Run it at home: positions stay in its memory, and only hidden answers go to the curator.
 
-    Example: retrasyn gateway "anna/phone=http://127.0.0.1:8700/#enrol=TOKEN"
+    Example: retrasyn gateway "anna/phone=https://HOST/#enrol=TOKEN.KEY"
     """
     from retrasyn.client.gateway.listener import Listener
     from retrasyn.client.gateway.mqtt import Subscriber
@@ -51,12 +56,12 @@ def gateway(
         if not quiet:
             print(f"phone {number}, {told}", flush=True)
 
-    phones = Phones(folder, rounds=rounds, tell=tell)
+    phones = Phones(folder, rounds=rounds, tell=tell, insecure=insecure)
     with ExitStack() as stack:
         # A link is good for once: what may fail without it comes first.
-        listener = Listener(host, port, phones.hear)
+        listener = Listener(host, port, phones.hear, allowed_host or ())
         stack.callback(listener.server_close)
-        subscriber = None if mqtt is None else Subscriber(mqtt, phones.hear)
+        subscriber = None if mqtt is None else Subscriber(mqtt, phones.hear, insecure=insecure)
         phones.open()
         for link in links or []:
             phones.enrol(link, agreement(yes=yes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -70,7 +71,11 @@ Oracle = Annotated[
     typer.Option(help="How states are hidden; auto: least variance, small: smallest report."),
 ]
 Seed = Annotated[
-    str, typer.Option(metavar="INTEGER|random", help="Repeats a run; random keeps it secret.")
+    str,
+    typer.Option(
+        metavar="INTEGER|random",
+        help="A number repeats a run, for experiments only.",
+    ),
 ]
 
 EngineName = Annotated[
@@ -96,7 +101,53 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bar and no sum
 NoBar = Annotated[bool, typer.Option("--quiet", help="No progress bar.")]
 Silent = Annotated[bool, typer.Option("--quiet", help="Print nothing: the exit code says it.")]
 
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Counts the releases of the same data. (default: INPUT.spent.json)",
+        show_default=False,
+    ),
+]
+Budget = Annotated[
+    float | None,
+    typer.Option(
+        metavar="EPSILON", help="Refuse if all releases of the data would cost more in total."
+    ),
+]
+NoLedger = Annotated[
+    bool, typer.Option("--no-ledger", help="Do not count this run; its receipt says so.")
+]
+
 _SEED_DIGITS = 100
+
+
+def ledger_place(
+    source: Path | None, ledger_file: Path | None, budget: float | None, *, no_ledger: bool
+) -> Path | None:
+    """Return where the releases of the input are counted; None if they are not."""
+    from retrasyn.simulation.composition import ledger_beside
+
+    asked = {"--ledger-file": ledger_file is not None, "--budget": budget is not None}
+    flag = next((name for name, given in asked.items() if given), None)
+    if no_ledger and flag:
+        raise SettingError(f"{flag} counts releases and --no-ledger does not; give one of them")
+    if source is None and flag:
+        raise SettingError(
+            f"{flag} needs an INPUT file: standard input cannot be told from other data before "
+            "it has been read"
+        )
+    if no_ledger or source is None:
+        return None
+    return ledger_beside(source) if ledger_file is None else ledger_file
+
+
+def warn_of_seed(settings: RunSettings) -> None:
+    """Say on the terminal what a number as the seed means."""
+    from retrasyn.privacy.receipt import GUESSABLE, GUESSING
+
+    if not settings.seed_is_secret:
+        sys.stderr.write(f"WARNING: {GUESSABLE}: {GUESSING}\n")
 
 
 def open_engine(
@@ -129,7 +180,7 @@ def run_settings(
     faithful: Faithful = False,
     setting: Setting = None,
     oracle: Oracle = "oue",
-    seed: Seed = "0",
+    seed: Seed = "random",
 ) -> RunSettings:
     """Build the settings of a run from the command line; without a box, over the unit square."""
     from retrasyn.interpretation import Interpretation

@@ -11,6 +11,7 @@ import typer
 
 from retrasyn.bounded_json import parse_json
 from retrasyn.cli import options
+from retrasyn.cli.device import Insecure
 from retrasyn.cli.watch import needing_serve
 from retrasyn.errors import InputError
 
@@ -125,20 +126,55 @@ def token(
     wait: Annotated[
         float, typer.Option(min=0, help="Seconds to wait for a service that is just starting.")
     ] = 10,
+    insecure: Insecure = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list in JSON.")] = False,
 ) -> None:
     """Make links with which devices join a running campaign, each of them once.
 
     Example: retrasyn token 10
     """
-    from retrasyn.client.curator_client import check_url
+    from retrasyn.client.curator_client import check_encrypted, check_url
+    from retrasyn.client.owner import write_link
 
     if server is None:
         _await_service(folder / "address", wait)
     url = check_url(server or _read(folder / "address", "is the service running?"))
+    check_encrypted(url, insecure=insecure)
     secret = _read(token_file or folder / "operator.token", "name it with --token-file")
-    links = [f"{url}/#enrol={made}" for made in _mint(url, secret, number)]
+    tokens, key = _mint(url, secret, number)
+    links = [write_link(url, made, key) for made in tokens]
     print(json.dumps(links, indent=2) if as_json else "\n".join(links))
+
+
+def rotate_key(
+    folder: Annotated[Path, typer.Option(help="Folder of the stopped service.")] = _FOLDER,
+    overlap: Annotated[
+        float,
+        typer.Option(min=0, max=8760, metavar="HOURS", help="How long the old key counts on."),
+    ] = 24,
+) -> None:
+    """Give the curator new keys, signed by the old one; devices follow by themselves.
+
+    Stop the service before, and start it again afterwards: the campaign goes on. If the old key
+    may be stolen, let it end at once: --overlap 0.
+
+    Example: retrasyn rotate-key --folder retrasyn-service
+    """
+    import time
+
+    with needing_serve():
+        from retrasyn.service.secrets import Secrets
+    if not folder.is_dir():
+        raise InputError(f"folder {folder} does not exist; name that of a service with --folder")
+    secrets = Secrets.open(folder)
+    try:
+        secrets.rotate(time.time(), overlap=overlap * 3600)
+    finally:
+        secrets.close()
+    print(
+        f"the curator has a new key; the old one counts for another {overlap:g} hours\n"
+        f"Start the service again, and put {folder / 'curator.key'} into its back-up."
+    )
 
 
 def _await_service(address: Path, wait: float) -> None:
@@ -162,8 +198,8 @@ def _answers(address: Path) -> bool:
         return False
 
 
-def _mint(url: str, secret: str, number: int) -> list[str]:
-    """Ask a running service for tokens."""
+def _mint(url: str, secret: str, number: int) -> tuple[list[str], bytes]:
+    """Ask a running service for tokens and the curator's key."""
     import http.client
     import urllib.error
     import urllib.request
@@ -175,7 +211,8 @@ def _mint(url: str, secret: str, number: int) -> list[str]:
     )
     try:
         with _opener(url).open(asked, timeout=30) as answer:
-            return [str(made) for made in parse_json(answer.read())["tokens"]]
+            given = parse_json(answer.read())
+            return [str(made) for made in given["tokens"]], bytes.fromhex(given["key"])
     except urllib.error.HTTPError as error:
         with error:
             said = _detail(error.read()) or error.reason

@@ -39,6 +39,9 @@ def stream(
     receipt: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the whole receipt here at the end.")
     ] = None,
+    ledger_file: options.LedgerFile = None,
+    budget: options.Budget = None,
+    no_ledger: options.NoLedger = False,
 ) -> None:
     """Synthesise in real time: a line of positions in, a line of synthetic points out.
 
@@ -50,7 +53,8 @@ def stream(
     """
     from retrasyn.data.writing_files import check_apart, check_place
     from retrasyn.files import replacing
-    from retrasyn.receipts.files import Written
+    from retrasyn.receipts.files import Written, describe
+    from retrasyn.simulation.composition import ReleaseCount
     from retrasyn.simulation.stream import Live
 
     del box  # a part of the settings
@@ -63,6 +67,15 @@ def stream(
         raise InputError(f"{source} does not exist; check the path")
     if source is not None and source.is_dir():
         raise InputError(f"{source} is a folder; name a file")
+    recorded = source if source is not None and source.is_file() else None  # a pipe is not
+    counted_in = options.ledger_place(recorded, ledger_file, budget, no_ledger=no_ledger)
+    if recorded is not None and counted_in is not None:
+        check_apart(counted_in, recorded, named="input")
+        if receipt is not None:
+            check_apart(counted_in, receipt, named="receipt")
+        data = describe(recorded).sha256
+        live.count = ReleaseCount.open(counted_in, settings, data, budget=budget)
+    options.warn_of_seed(settings)
     out = Written()
     try:
         if source is None:

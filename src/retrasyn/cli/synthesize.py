@@ -56,6 +56,9 @@ def synthesize(
     parts: Annotated[
         bool, typer.Option("--parts", help="Make OUT a folder; every shard writes its own parts.")
     ] = False,
+    ledger_file: options.LedgerFile = None,
+    budget: options.Budget = None,
+    no_ledger: options.NoLedger = False,
 ) -> None:
     """Turn recorded positions into a private synthetic stream.
 
@@ -81,6 +84,10 @@ def synthesize(
         check_apart(errors, source, named="input")
         check_apart(errors, out, named="synthetic file")
         _check_errors(errors, settings, checkpoint)
+    counted_in = options.ledger_place(source, ledger_file, budget, no_ledger=no_ledger)
+    for other, named in ((source, "input"), (out, "synthetic file"), (receipt_path, "receipt")):
+        if counted_in is not None:
+            check_apart(counted_in, other, named=named)
     if resume and checkpoint is None:
         raise SettingError("--resume needs --checkpoint DIR, the folder to go on from")
     left = f"go on with --checkpoint {checkpoint} --resume" if checkpoint else _NOTHING
@@ -106,6 +113,8 @@ def synthesize(
                 on_release=None if table is None else table.add,
                 engine=home,
                 parts=folder,
+                ledger_file=counted_in,
+                budget=budget,
             )
         with replacing(receipt_path) as temporary:
             if errors is not None and table is not None:
@@ -117,6 +126,7 @@ def synthesize(
             )
     if checkpoint is not None:
         checkpoints.discard(checkpoint)
+    options.warn_of_seed(settings)
     if as_json or not quiet:
         print(receipt.to_json() if as_json else _summary(receipt, out, receipt_path))
 
@@ -174,6 +184,8 @@ def _check_errors(errors: Path, settings: RunSettings, checkpoint: Path | None) 
 
 def _summary(receipt: Receipt, out: Path, receipt_path: Path) -> str:
     """Say what happened in a few lines."""
+    from retrasyn.privacy.receipt import describe_composition
+
     worst = receipt.worst_window
     spent = (
         "NOT PRIVATE: true frequencies were used"
@@ -182,11 +194,18 @@ def _summary(receipt: Receipt, out: Path, receipt_path: Path) -> str:
         f" per {worst.declared.per} and {worst.declared.unit}"
         f" ({worst.person_position.epsilon:g} per person and position)"
     )
+    composition = receipt.composition
+    counted = (
+        "not counted among the releases of this data"
+        if composition is None
+        else describe_composition(composition, window=receipt.window)
+    )
     return (
         f"{out}: {receipt.n_points_out:,} points in {receipt.n_streams_out:,} streams over "
         f"{receipt.timestamps:,} timestamps\n"
         f"{receipt.method}, epsilon {receipt.epsilon:g}, window {receipt.window}, gap "
         f"{receipt.gap}: {receipt.n_reports:,} reports of {receipt.n_users:,} users\n"
         f"{spent}\n"
+        f"{counted}\n"
         f"{receipt_path}: what is and what is not protected"
     )

@@ -53,11 +53,25 @@ def announcing(what: str, *, opens: bool) -> Callable[[str], None]:
     def announce(url: str) -> None:
         print(f"{what}: {url}\nStop with Ctrl-C.", flush=True)
         if opens:
-            import webbrowser
-
-            webbrowser.open(url)
+            _open_page(url)
 
     return announce
+
+
+def _open_page(url: str) -> None:
+    """Open an address in the browser, without showing it to others in the list of processes."""
+    import atexit
+    import tempfile
+    import webbrowser
+    from html import escape
+
+    text = f"""<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={escape(url)}">
+"""
+    with tempfile.NamedTemporaryFile("w", suffix=".html", prefix="retrasyn-", delete=False) as page:
+        page.write(text)  # readable for its owner only
+    atexit.register(Path(page.name).unlink, missing_ok=True)
+    webbrowser.open(Path(page.name).as_uri())
 
 
 _SIDE = 6
@@ -92,7 +106,7 @@ def watch(
 ) -> None:
     """Look at synthetic data on the live map, beside the real data where it is given.
 
-    Everything stays on this machine. Whoever can reach the address sees the real positions.
+    Everything stays on this machine. Whoever knows the address sees the real positions.
 
     Example: retrasyn watch trips.parquet synthetic.parquet
     """
@@ -218,10 +232,10 @@ def _warn(content: ViewerContent, host: str) -> None:
         return
     if is_loopback_host(host):
         sys.stderr.write(
-            f"warning: this shows {what} to whoever can reach the address: this machine only\n"
+            f"warning: this shows {what} to whoever on this machine knows the address\n"
         )
         return
     sys.stderr.write(
-        f"WARNING: THIS SHOWS {what.upper()} TO EVERYBODY WHO CAN REACH {host}, NOT ONLY TO THIS "
-        "MACHINE; LEAVE --host AWAY UNLESS YOU MEAN IT\n"
+        f"WARNING: THIS SHOWS {what.upper()} TO EVERYBODY WHO KNOWS THE ADDRESS AND CAN REACH "
+        f"{host}, NOT ONLY ON THIS MACHINE; LEAVE --host AWAY UNLESS YOU MEAN IT\n"
     )

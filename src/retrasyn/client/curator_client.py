@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import ipaddress
 import logging
 from collections.abc import Mapping, Sequence
@@ -10,8 +11,13 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from retrasyn.bounded_json import parse_json
+from retrasyn.device.signatures import draw_x25519, share_x25519
 from retrasyn.errors import MissingExtra, ServerError
-from retrasyn.wire.batches import join_frames, read_statuses
+from retrasyn.messages import Ack
+from retrasyn.wire.batches import join_frames, read_acks
+from retrasyn.wire.canonical import signed_part
+from retrasyn.wire.frames import tag_of
+from retrasyn.wire.keys import agreed_key
 
 if TYPE_CHECKING:
     import httpx2
@@ -31,6 +37,19 @@ def check_url(url: str) -> str:
     if not usable:
         raise ServerError(f"{url!r:.80} is no address of a server; write http://HOST:PORT")
     return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
+
+
+def check_encrypted(url: str, *, insecure: bool) -> None:
+    """Refuse to speak openly with another machine, unless the owner wants that.
+
+    >>> check_encrypted("http://127.0.0.1:8700", insecure=False)
+    """
+    if urlsplit(url).scheme in ("http", "mqtt") and not insecure and not is_loopback(url):
+        raise ServerError(
+            f"{url} is not encrypted: whoever listens in between learns what is sent and may "
+            "answer in its place; use https:// (mqtts://), or add --insecure if you trust the "
+            "whole way"
+        )
 
 
 def is_loopback(url: str) -> bool:
@@ -58,11 +77,12 @@ class Answered:
     code: int
     body: bytes = field(repr=False)
     retry_after: float | None = None  # seconds, from the Retry-After header if present
+    tag: bytes = field(default=b"", repr=False)  # from the Retrasyn-Tag header if present
 
 
 @dataclass(frozen=True, slots=True)
-class EnrolmentAnswer:
-    """A new device's id and the key it shares with the curator."""
+class Agreed:
+    """A new device's id and the key it has agreed on with the curator."""
 
     device: bytes = field(repr=False)
     key: bytes = field(repr=False)
@@ -82,10 +102,12 @@ class CuratorClient:
     """Client of one curator. Every failure is a `ServerError` with a one-line message."""
 
     url: str
+    insecure: bool = field(default=False, kw_only=True)  # plain http to another machine is allowed
     _client: httpx2.Client = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.url = check_url(self.url)
+        check_encrypted(self.url, insecure=self.insecure)
         self._client = _open_client(self.url)
 
     def __enter__(self) -> Self:
@@ -131,11 +153,16 @@ class CuratorClient:
             raise ServerError(
                 f"{self.url} wants to send us elsewhere; use the address it gives, if you trust it"
             )
-        return Answered(answer.status_code, bytes(body), _seconds(answer.headers))
+        seconds, tag = _seconds(answer.headers), _tag(answer.headers)
+        return Answered(answer.status_code, bytes(body), seconds, tag)
 
     def campaign(self) -> bytes:
         """Fetch the sealed manifest."""
         return self._expect(self.request("GET", "/campaign"), "a campaign")
+
+    def keys(self) -> bytes:
+        """Fetch the curator's statement of its keys."""
+        return self._expect(self.request("GET", "/keys"), "its keys")
 
     def current_round(self) -> Answered:
         """Fetch the currently open sealed round, if there is one."""
@@ -148,14 +175,14 @@ class CuratorClient:
         """Send one report or heartbeat; the response body is an acknowledgement."""
         return self.request("POST", "/reports", content=frame, headers=_BINARY)
 
-    def send_batch(self, frames: Sequence[bytes]) -> Sequence[str] | float:
-        """Send many frames; return the status of each, or the seconds to wait before retrying."""
+    def send_batch(self, frames: Sequence[bytes]) -> list[Ack] | float:
+        """Send many frames; return an answer to each, or the seconds to wait before retrying."""
         answered = self.request(
             "POST", "/reports/batch", content=join_frames(frames), headers=_BINARY
         )
         if answered.code in _LATER:
             return 1.0 if answered.retry_after is None else answered.retry_after
-        return read_statuses(self._expect(answered, "statuses"), len(frames))
+        return read_acks(self._expect(answered, "statuses"), len(frames))
 
     def asked(self, t: int, devices: Sequence[bytes]) -> list[bool]:
         """Return which of the given devices a drawn round selected."""
@@ -167,27 +194,46 @@ class CuratorClient:
             raise ServerError(f"{self.url} names {len(body)} devices of {len(devices)}")
         return [byte == 1 for byte in body]
 
-    def enrol(self, tokens: Sequence[str]) -> list[EnrolmentAnswer]:
-        """Exchange enrolment tokens for device identities, one each; all succeed or none does."""
-        answered = self.request("POST", "/enrolments", fields={"tokens": list(tokens)})
+    def enrol(self, tokens: Sequence[str], *, agreement: bytes, manifest: bytes) -> list[Agreed]:
+        """Exchange enrolment tokens for devices, one each; all succeed or none does.
+
+        The key of each is agreed on with the curator's X25519 key. It is never sent.
+        """
+        pairs = [draw_x25519() for _ in tokens]
+        fields = {
+            "tokens": list(tokens),
+            "keys": [public.hex() for _, public in pairs],
+            "agreement": agreement.hex(),
+        }
+        answered = self.request("POST", "/enrolments", fields=fields)
         if answered.code == _UNAUTHORISED:
             raise ServerError(
-                f"{self.url} does not know this link, or it was used already; ask for a new one"
+                f"{self.url} does not know this link, or somebody has used it already; ask for a "
+                "new one, and tell the operator if it was not you"
             )
+        found = list[Agreed]()
         try:
             rows = _parse(self._expect(answered, "identities"))["devices"]
-            found = [
-                EnrolmentAnswer(bytes.fromhex(row["device"]), bytes.fromhex(row["key"]))
-                for row in rows
-            ]
+            for (private, public), row in zip(pairs, rows, strict=True):
+                device, tag = bytes.fromhex(row["device"]), bytes.fromhex(row["tag"])
+                shared = share_x25519(private, agreement)
+                key = agreed_key(
+                    shared, agreement=agreement, public=public, manifest=manifest, device=device
+                )
+                if not hmac.compare_digest(tag_of(key, signed_part("enrolled", device)), tag):
+                    raise ServerError(
+                        f"{self.url} cannot show that it has the curator's key; somebody answers "
+                        "in its place, or the link was used under way: ask for a new one"
+                    )
+                found.append(Agreed(device, key))
         except (ValueError, KeyError, TypeError):
-            found = []
-        if len(found) != len(tokens):
-            raise ServerError(f"{self.url} did not give {len(tokens)} identities; ask its operator")
+            raise ServerError(
+                f"{self.url} did not give {len(tokens)} identities; ask its operator"
+            ) from None
         return found
 
-    def mint(self, n: int, *, operator_token: str) -> list[str]:
-        """Request new enrolment tokens; requires the operator's token."""
+    def mint(self, n: int, *, operator_token: str) -> tuple[list[str], bytes]:
+        """Request new enrolment tokens with the operator's token; also the curator's key."""
         answered = self.request(
             "POST",
             "/operator/tokens",
@@ -197,20 +243,19 @@ class CuratorClient:
         if answered.code == _UNAUTHORISED:
             raise ServerError(f"{self.url} does not accept the operator's token; name its file")
         try:
-            return [str(token) for token in _parse(self._expect(answered, "tokens"))["tokens"]]
+            given = _parse(self._expect(answered, "tokens"))
+            return [str(token) for token in given["tokens"]], bytes.fromhex(given["key"])
         except (ValueError, KeyError, TypeError):
             raise ServerError(f"{self.url} gave no tokens; ask its operator") from None
 
-    def leave(self, device: bytes, tag: bytes) -> bool:
-        """Ask the curator to delete a device; False if it no longer knows it."""
+    def leave(self, device: bytes, tag: bytes) -> bytes:
+        """Ask the curator to delete a device; return the tag with which it confirms, or nothing."""
         answered = self.request(
             "DELETE", f"/devices/{device.hex()}", headers={"Retrasyn-Tag": tag.hex()}
         )
-        if answered.code == _UNAUTHORISED:
-            return False
-        if answered.code != _NO_CONTENT:
+        if answered.code not in (_NO_CONTENT, _UNAUTHORISED):
             self._expect(answered, "a farewell")
-        return True
+        return answered.tag
 
     def _expect(self, answered: Answered, what: str) -> bytes:
         if answered.code != _OK:
@@ -245,6 +290,13 @@ def _seconds(headers: Mapping[str, str]) -> float | None:
         return min(max(float(headers["retry-after"]), 0.0), _MAX_WAIT)
     except (KeyError, ValueError):
         return None
+
+
+def _tag(headers: Mapping[str, str]) -> bytes:
+    try:
+        return bytes.fromhex(headers.get("retrasyn-tag", ""))
+    except ValueError:
+        return b""
 
 
 def _parse(body: bytes) -> Any:

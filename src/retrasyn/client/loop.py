@@ -18,12 +18,16 @@ from retrasyn.device.rules import draw_word
 from retrasyn.errors import ServerError, WireError
 from retrasyn.messages import ABSENT, MOVING, QUITTING, Heartbeat, Manifest
 from retrasyn.randomness.words import Words, system_bytes
-from retrasyn.wire.frames import decode_ack, encode_heartbeat, report_digest
-from retrasyn.wire.statuses import REACTIONS, Reaction
+from retrasyn.wire.frames import decode_ack, encode_heartbeat
+from retrasyn.wire.keys import CuratorKeys, follow
+from retrasyn.wire.statuses import Reaction
 
 log = logging.getLogger(__name__)
 _FIRST_WAIT, _LONGEST_WAIT = 100, 5_000  # milliseconds
-Hear = Callable[[bytes], Reaction]
+Hear = Callable[[bytes, bytes], Reaction]
+"""Returns the reaction to an acknowledgement of a frame."""
+Keep = Callable[[CuratorKeys], None]
+"""Stores the curator's keys, so that a restart knows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class Fate:
 def send(
     server: CuratorClient,
     frame: bytes,
-    hear: Hear | None,
+    hear: Hear,
     clock: LoopClock,
     *,
     until: int,
@@ -48,19 +52,20 @@ def send(
 ) -> Fate:
     """Send a frame, retrying with growing pauses, until it is settled or `until` has passed.
 
-    `until` is in milliseconds since 1970. Without `hear`, the reaction follows from the status.
+    `until` is in milliseconds since 1970. An answer that `hear` ignores is as good as none.
     """
-    wait, fate = _FIRST_WAIT, Fate("")
+    wait, fate, warned = _FIRST_WAIT, Fate(""), False
     while True:
         pause: float = wait
         try:
             answered = server.send(frame)
-            ack = decode_ack(answered.body)
-            if ack.digest == report_digest(frame):
-                fate = Fate(
-                    ack.status, REACTIONS[ack.status] if hear is None else hear(answered.body)
-                )
-                if fate.reaction != "resend":
+            status, reaction = decode_ack(answered.body).status, hear(answered.body, frame)
+            if reaction == "ignore" and not warned:
+                warned = True
+                log.warning("%s: who answered (%s) cannot prove to be the curator", what, status)
+            elif reaction != "ignore":
+                fate = Fate(status, reaction)
+                if reaction != "resend":
                     return fate
             if answered.retry_after is not None:
                 pause = max(wait, answered.retry_after * 1000)
@@ -135,11 +140,14 @@ class Loop:
     fixes: FixSource = field(repr=False)
     clock: LoopClock = field(repr=False)
     words: Words = field(default=system_bytes, repr=False)
+    keep: Keep = field(default=lambda _keys: None, repr=False)
     _rounds: RoundFollower = field(init=False, repr=False)
     _tracker: Tracker = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._rounds = RoundFollower(self.server, self.manifest, self.id, self.clock)
+        self._rounds = RoundFollower(
+            self.server, self.manifest, self.id, self.clock, self.reporter.trusts
+        )
         self._tracker = Tracker(self.manifest, self.words)
 
     def run(self, rounds: int | None = None) -> Iterator[Told]:
@@ -210,7 +218,25 @@ class Loop:
                 return Refusal(7, "not for this device")
         except ServerError as fault:
             return Refusal(7, f"nobody says whether it is for this device: {fault}")
-        return self.reporter.draw(opened.envelope, self.clock.now(), self._tracker)
+        drawn = self.reporter.draw(opened.envelope, self.clock.now(), self._tracker)
+        if isinstance(drawn, Refusal) and drawn.rule == 1 and self._follow():
+            return self.reporter.draw(opened.envelope, self.clock.now(), self._tracker)
+        return drawn
+
+    def _follow(self) -> bool:
+        """Look whether the curator has a new key, signed by the one known; True if it has."""
+        known = self.reporter.curator or CuratorKeys(self.manifest.key)
+        try:
+            newest, _ = follow(known, self.server.keys(), self.reporter.verify)
+        except (ServerError, WireError) as fault:
+            log.warning("no new key of the curator: %s", fault)
+            return False
+        if newest == known:
+            return False
+        self.keep(newest)
+        self.reporter.curator = newest
+        log.warning("the curator has a new key, signed by the one before")
+        return True
 
     def _sample(self, part: _Part, _until: int) -> None:
         """Read the position once, and make the report if this device was drawn."""
@@ -228,7 +254,7 @@ class Loop:
             part.told = Told(t, part.decision.reason)
         elif isinstance(part.decision, Answer):
             what, close = f"report of round {t}", part.opened.close
-            fate = self._send(what, part.decision.frame, self._hear, until=close)
+            fate = self._send(what, part.decision.frame, until=close)
             part.told = Told(t, f"reported, {fate.status or 'nobody answered'}", sent=True)
 
     def _beat(self, part: _Part, until: int) -> None:
@@ -237,19 +263,18 @@ class Loop:
         frame = heartbeat_of(self.manifest, self.id, self.reporter, kind=kind, t=t)
         fate = None
         if frame is not None:
-            fate = self._send(f"heartbeat of round {t}", frame, None, until=until)
+            fate = self._send(f"heartbeat of round {t}", frame, until=until)
         part.settled = fate is None or fate.reaction != "resend"
 
-    def _send(self, what: str, frame: bytes, hear: Hear | None, *, until: int) -> Fate:
-        fate = send(self.server, frame, hear, self.clock, until=until, what=what)
+    def _send(self, what: str, frame: bytes, *, until: int) -> Fate:
+        fate = send(self.server, frame, self._hear, self.clock, until=until, what=what)
         log.info("%s: %s", what, fate.status or "nobody answered")
         if fate.reaction == "enrol":
-            self.reporter.quarantine("the curator does not know this device", self.clock.now())
             raise ServerError(
                 f"{self.server.url} does not know this device any more; leave (retrasyn device "
-                "leave), then enrol again with a new link"
+                "leave --force), then enrol again with a new link"
             )
         return fate
 
-    def _hear(self, ack: bytes) -> Reaction:
-        return self.reporter.hear(ack, self.clock.now())
+    def _hear(self, ack: bytes, frame: bytes) -> Reaction:
+        return self.reporter.hear(ack, frame, self.clock.now())

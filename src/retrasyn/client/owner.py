@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -19,40 +21,62 @@ from retrasyn.files import is_there
 from retrasyn.messages import Manifest
 from retrasyn.wire.canonical import signed_part, unseal
 from retrasyn.wire.frames import MIN_KEY_BYTES, tag_of
-from retrasyn.wire.layout import DEVICE_BYTES
+from retrasyn.wire.keys import CuratorKeys, follow
+from retrasyn.wire.layout import DEVICE_BYTES, PUBLIC_BYTES
 from retrasyn.wire.texts import decode_manifest, manifest_id
 
 FILE = "identity.json"
-_LEAVING = b"retrasyn/1/leave\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A device's identity as issued at enrolment: server, id and key."""
+    """A device's identity since its enrolment: server, id, key and the curator's keys."""
 
     server: str
     device: bytes = field(repr=False)
     key: bytes = field(repr=False)
+    curator: CuratorKeys
 
-    def leave_tag(self, manifest: bytes) -> bytes:
-        """Return the tag that authenticates this device's deletion request."""
-        return tag_of(self.key, _LEAVING + manifest + self.device)
+    def tag(self, kind: str) -> bytes:
+        """Return the tag with which this device leaves, or the curator confirms that it left."""
+        return tag_of(self.key, signed_part(kind, self.device))
 
 
-def read_link(link: str) -> tuple[str, str]:
-    """Return the URL and the token of an enrolment link.
+def write_link(url: str, token: str, key: bytes) -> str:
+    """Return the enrolment link of a token and the curator's key.
 
-    >>> read_link("http://127.0.0.1:8700/#enrol=abc")
-    ('http://127.0.0.1:8700', 'abc')
+    >>> write_link("http://127.0.0.1:8700", "abc", bytes(32))
+    'http://127.0.0.1:8700/#enrol=abc.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
+    """
+    return f"{url}/#enrol={token}.{_key_text(key)}"
+
+
+def read_link(link: str) -> tuple[str, str, bytes]:
+    """Return the URL and the token of an enrolment link, and the curator's key.
+
+    >>> read_link(write_link("http://127.0.0.1:8700", "abc", bytes(32))) == (
+    ...     "http://127.0.0.1:8700", "abc", bytes(32)
+    ... )
+    True
     """
     address, _, fragment = link.strip().partition("#")
-    what, _, token = fragment.partition("=")
-    if what != "enrol" or not token or not token.isascii() or not token.isprintable():
+    what, _, rest = fragment.partition("=")
+    token, _, digits = rest.rpartition(".")
+    try:
+        key = urlsafe_b64decode(digits + "=")
+    except ValueError:
+        key = b""
+    usable = len(key) == PUBLIC_BYTES and _key_text(key) == digits
+    if what != "enrol" or not token or not token.isascii() or not token.isprintable() or not usable:
         raise InputError(
-            "this is no enrolment link; it looks like http://HOST:PORT/#enrol=TOKEN, in quotation "
-            "marks"
+            "this is no enrolment link; it looks like https://HOST:PORT/#enrol=TOKEN.KEY, in "
+            "quotation marks"
         )
-    return check_url(address), token
+    return check_url(address), token, key
+
+
+def _key_text(key: bytes) -> str:
+    return urlsafe_b64encode(key).decode().rstrip("=")
 
 
 def read_identity(folder: Path) -> Identity | None:
@@ -60,8 +84,16 @@ def read_identity(folder: Path) -> Identity | None:
     path = folder / FILE
     try:
         given = parse_json(path.read_bytes())
+        if given.keys() == {"server", "device", "key"}:
+            raise LedgerError(
+                f"{path} is of an earlier version, which sent its key openly; delete it and enrol "
+                "again with a new link (the ledger beside it stays)"
+            )
         identity = Identity(
-            check_url(given["server"]), bytes.fromhex(given["device"]), bytes.fromhex(given["key"])
+            check_url(given["server"]),
+            bytes.fromhex(given["device"]),
+            bytes.fromhex(given["key"]),
+            CuratorKeys.from_dict(given["curator"]),
         )
     except FileNotFoundError:
         return None
@@ -78,10 +110,13 @@ def read_identity(folder: Path) -> Identity | None:
 
 def write_identity(folder: Path, identity: Identity) -> None:
     """Store an identity atomically, readable by its owner only."""
-    text = json.dumps(
-        {"server": identity.server, "device": identity.device.hex(), "key": identity.key.hex()}
-    )
-    write_privately(folder / FILE, text.encode())
+    fields = {
+        "server": identity.server,
+        "device": identity.device.hex(),
+        "key": identity.key.hex(),
+        "curator": identity.curator.to_dict(),
+    }
+    write_privately(folder / FILE, json.dumps(fields).encode())
 
 
 def write_privately(path: Path, content: bytes) -> None:
@@ -133,6 +168,7 @@ class Owned:
 
     folder: Path
     verify: Verify = field(default=verify_ed25519, repr=False)
+    insecure: bool = field(default=False, kw_only=True)  # plain http to another machine is allowed
     _store: SQLiteStore | None = field(default=None, repr=False)
 
     @property
@@ -155,7 +191,23 @@ class Owned:
     def reporter(self) -> Reporter:
         """Return the device's reporter."""
         who = self.identity
-        return Reporter(who.device, who.key, self.store, self.verify)
+        return Reporter(who.device, who.key, self.store, self.verify, curator=who.curator)
+
+    def connect(self, url: str | None = None) -> CuratorClient:
+        """Return a client of this device's curator."""
+        return CuratorClient(url or self.identity.server, insecure=self.insecure)
+
+    def keep(self, curator: CuratorKeys) -> None:
+        """Remember the curator's new keys."""
+        write_identity(self.folder, replace(self.identity, curator=curator))
+
+    def campaign(self, server: CuratorClient) -> bytes:
+        """Fetch the sealed manifest, after following the curator to its newest key."""
+        known = self.identity.curator
+        newest, _ = follow(known, server.keys(), self.verify)
+        if newest != known:
+            self.keep(newest)
+        return server.campaign()
 
     def __enter__(self) -> Self:
         return self
@@ -170,7 +222,7 @@ class Owned:
 
     def enrol(self, link: str, agree: Agree) -> Manifest:
         """Show the campaign's terms, and enrol if the owner agrees."""
-        url, token = read_link(link)
+        url, token, key = read_link(link)
         open_folder(self.folder)
         if read_identity(self.folder) is not None:
             raise LedgerError(
@@ -178,18 +230,20 @@ class Owned:
                 "leave) or name another with --folder"
             )
         self.store.load()  # fails on an unreadable ledger before the token is used up
-        with CuratorClient(url) as server:
+        with self.connect(url) as server:
+            curator, agreement = follow(CuratorKeys(key), server.keys(), self.verify)
             envelope = server.campaign()
-            manifest = read_campaign(envelope, self.verify)
+            manifest = read_campaign(envelope, curator, self.verify)
             if not agree(manifest):
                 raise ConsentError("you did not agree, so nothing was sent and nothing is kept")
-            (enrolled,) = server.enrol([token])
-        write_identity(self.folder, Identity(url, enrolled.device, enrolled.key))
+            id_ = manifest_id(unseal(envelope)[0])
+            (agreed,) = server.enrol([token], agreement=agreement, manifest=id_)
+        write_identity(self.folder, Identity(url, agreed.device, agreed.key, curator))
         return self.reporter().pin(envelope, read_clocks())
 
     def accept(self, envelope: bytes, agree: Agree) -> Manifest:
         """Pin the campaign's current manifest if the owner agrees; a change causes quarantine."""
-        manifest = read_campaign(envelope, self.verify)
+        manifest = read_campaign(envelope, self.identity.curator, self.verify)
         if not agree(manifest):
             raise ConsentError("you did not agree, so this device stays silent")
         return self.reporter().pin(envelope, read_clocks())
@@ -201,7 +255,7 @@ class Owned:
 
     def agreed_to(self, envelope: bytes) -> Manifest:
         """Return a campaign's manifest; an error if the owner agreed to a different one."""
-        manifest = read_campaign(envelope, self.verify)
+        manifest = read_campaign(envelope, self.identity.curator, self.verify)
         text, _ = unseal(envelope)
         if text == self.pinned():
             return manifest
@@ -217,18 +271,27 @@ class Owned:
             raise LedgerError(
                 f"folder {self.folder} holds no device; enrol one with: retrasyn device enrol LINK"
             )
-        who_or_nobody = who or Identity("", bytes(16), bytes(16))
-        reporter = Reporter(who_or_nobody.device, who_or_nobody.key, self.store, self.verify)
+        id_, key = (bytes(16), bytes(16)) if who is None else (who.device, who.key)
+        reporter = Reporter(id_, key, self.store, self.verify)
         status = reporter.status(now)
         if who is None and not status.rounds_left:
             self._remove()
         return who, status
 
-    def leave(self) -> bool:
-        """Ask the curator to delete this device; return whether it still knew it."""
-        who, text = self.identity, self.pinned()
-        with CuratorClient(who.server) as server:
-            known = server.leave(who.device, who.leave_tag(manifest_id(text)))
+    def leave(self, *, force: bool = False) -> bool:
+        """Have the curator delete this device, and return whether it confirms that.
+
+        Unless forced, a device that is not confirmed to be deleted keeps its identity.
+        """
+        who = self.identity
+        with self.connect() as server:
+            confirmed = server.leave(who.device, who.tag("leave"))
+        known = hmac.compare_digest(confirmed, who.tag("left"))
+        if not known and not force:
+            raise ServerError(
+                f"{who.server} does not confirm that it has deleted this device: it does not know "
+                "it, or somebody answers in its place; try again, or add --force"
+            )
         # The window starts now: the ledger may be deleted only after it has passed.
         self.reporter().quarantine("the owner left", read_clocks())
         (self.folder / FILE).unlink()
@@ -243,10 +306,10 @@ class Owned:
             self.folder.rmdir()
 
 
-def read_campaign(envelope: bytes, verify: Verify) -> Manifest:
-    """Parse a sealed manifest and verify that it is signed with its own key."""
+def read_campaign(envelope: bytes, curator: CuratorKeys, verify: Verify) -> Manifest:
+    """Parse a sealed manifest and verify that the curator signed it."""
     text, signature = unseal(envelope)
-    manifest = decode_manifest(text)
-    if not verify(manifest.key, signed_part("manifest", text), signature):
-        raise WireError(f"campaign {manifest.name!r} is not signed by its own key; refuse it")
+    manifest, now = decode_manifest(text), read_clocks().wall // 1000
+    if not curator.signed("manifest", text, signature, verify=verify, now=now):
+        raise WireError(f"campaign {manifest.name!r} is not signed by the curator; refuse it")
     return manifest

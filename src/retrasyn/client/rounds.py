@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -63,6 +64,10 @@ class Opened:
     close: int  # milliseconds since 1970
 
 
+Trusts = Callable[[str, bytes, bytes, Instant], bool]
+"""Tells whether the curator signed something: kind, text, signature and the time now."""
+
+
 @dataclass(slots=True)
 class RoundFollower:
     """Waits for rounds of the campaign the owner agreed to."""
@@ -71,6 +76,7 @@ class RoundFollower:
     manifest: Manifest
     id: bytes  # manifest id
     clock: LoopClock = field(repr=False)
+    trusts: Trusts = field(repr=False)
     _warned: bool = field(default=False, init=False)
 
     def own(self) -> int:
@@ -104,9 +110,10 @@ class RoundFollower:
         return min(_SLOWEST_POLL, self.manifest.period * 100)
 
     def check_campaign(self) -> None:
-        """Raise if the campaign is not the one the owner agreed to."""
-        text, _ = unseal(self.server.campaign())
-        if manifest_id(text) != self.id:
+        """Raise if the curator has another campaign now; what others say changes nothing."""
+        text, signature = unseal(self.server.campaign())
+        proven = self.trusts("manifest", text, signature, self.clock.now())
+        if proven and manifest_id(text) != self.id:
             raise ConsentError(
                 f"the campaign at {self.server.url} is not the one you agreed to any more; see "
                 "what it promises now and agree with: retrasyn device accept"

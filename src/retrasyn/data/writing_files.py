@@ -84,7 +84,7 @@ def write(
     with replacing(path) as temporary:
         with (
             temporary.open("wb") as file,
-            _writer(trajectories, path, file, datetime=datetime) as write_block,
+            block_writer(trajectories, path, file, datetime=datetime) as write_block,
         ):
             for block in trajectories.blocks(_ROWS_AT_ONCE):
                 write_block(block)
@@ -105,11 +105,15 @@ def check_expressible(
         geoparquet.projjson(trajectories.crs)
 
 
-def _writer(
-    trajectories: Trajectories, path: Path, file: IO[bytes], *, datetime: bool
+def block_writer(
+    trajectories: Trajectories,
+    path: str | os.PathLike[str],
+    file: IO[bytes],
+    *,
+    datetime: bool = False,
 ) -> AbstractContextManager[BlockWriter]:
-    """Open the writer for a file's format."""
-    match path.suffix.lower():
+    """Open the writer for the format of a path; each block passed in adds its points to `file`."""
+    match Path(path).suffix.lower():
         case ".geojson":
             return geojson.point_features(trajectories, file, datetime=datetime)
         case ".mfjson":

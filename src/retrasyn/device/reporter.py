@@ -11,21 +11,22 @@ from retrasyn.device.clock import Instant
 from retrasyn.device.ledger import MILLI, LedgerEntry, kept
 from retrasyn.device.memory import REASONS, Head, LedgerStore, MemoryCache
 from retrasyn.device.rules import Case, Sampling, draw_lots, draw_word
-from retrasyn.device.signatures import Verify
 from retrasyn.errors import WireError
 from retrasyn.messages import Manifest, Question, Report
 from retrasyn.oracles.registry import row_for
 from retrasyn.randomness.words import Words, system_bytes
-from retrasyn.wire.canonical import signed_part, unseal
+from retrasyn.wire.canonical import unseal
 from retrasyn.wire.frames import (
     MIN_KEY_BYTES,
+    acked_part,
     decode_ack,
     encode_report,
+    is_tagged,
     n_answers,
     question_code,
-    report_digest,
 )
-from retrasyn.wire.layout import DEVICE_BYTES
+from retrasyn.wire.keys import CuratorKeys, Verify
+from retrasyn.wire.layout import DEVICE_BYTES, TAG_BYTES
 from retrasyn.wire.statuses import REACTIONS, Reaction
 from retrasyn.wire.texts import decode_manifest, decode_round, round_hash
 
@@ -88,10 +89,11 @@ class Reporter:
     """One device. Its whole memory is in its store, and every report passes every rule."""
 
     device: bytes = field(repr=False)  # id, 16 bytes
-    key: bytes = field(repr=False)  # shared with the curator at enrolment, for tags
+    key: bytes = field(repr=False)  # agreed on with the curator at enrolment, for tags
     store: InitVar[LedgerStore]
     verify: Verify = field(repr=False)
     words: Words = field(default=system_bytes, repr=False)
+    curator: CuratorKeys | None = None  # known from the link; otherwise the pinned manifest's key
     _cache: MemoryCache = field(init=False, repr=False)
     _drawn: tuple[Drawn, bytes] | None = field(default=None, init=False, repr=False)
 
@@ -111,8 +113,11 @@ class Reporter:
         """
         text, signature = unseal(envelope)
         manifest = decode_manifest(text)
-        if not self.verify(manifest.key, signed_part("manifest", text), signature):
-            raise WireError(f"manifest {manifest.name!r} is not signed by its own key; refuse it")
+        curator, seconds = self.curator or CuratorKeys(manifest.key), now.wall // MILLI
+        if not curator.signed("manifest", text, signature, verify=self.verify, now=seconds):
+            raise WireError(
+                f"manifest {manifest.name!r} is not signed by the curator's key; refuse it"
+            )
         if text != self._cache.remember(now).pinned:
             self._cache.silence(text, now, reason=REASONS[self._cache.lost])
         return manifest
@@ -123,10 +128,24 @@ class Reporter:
         if text:
             self._cache.silence(text, now, reason=reason)
 
-    def hear(self, ack: bytes, now: Instant) -> Reaction:
-        """Return how to react to an acknowledgement; one for another frame is ignored."""
-        heard, memory = decode_ack(ack), self._cache.remember(now)
-        if not memory.frame or heard.digest != report_digest(memory.frame):
+    def trusts(self, kind: str, text: bytes, signature: bytes, now: Instant) -> bool:
+        """Tell whether the curator signed something, by the keys that this device knows."""
+        self._cache.remember(now)
+        curator, pinned = self.curator, self._cache.pinned
+        if curator is None and pinned is not None:
+            curator = CuratorKeys(pinned.manifest.key)
+        return curator is not None and curator.signed(
+            kind, text, signature, verify=self.verify, now=now.wall // MILLI
+        )
+
+    def hear(self, ack: bytes, frame: bytes, now: Instant) -> Reaction:
+        """Return how to react to an acknowledgement of a frame; one not proven is ignored."""
+        heard = decode_ack(ack)
+        if len(heard.proof) == TAG_BYTES:
+            proven = is_tagged(heard, frame, self.key)
+        else:  # the curator shares no key with a device it does not know
+            proven = self.trusts("ack", acked_part(heard.status, frame), heard.proof, now)
+        if not proven:
             return "ignore"
         reaction = REACTIONS[heard.status]
         if reaction == "enrol":
@@ -186,8 +205,8 @@ class Reporter:
             return Refusal(1, f"no manifest is pinned ({why}); show it to the owner and pin it")
         try:
             text, signature = unseal(envelope)
-            if not self.verify(pinned.manifest.key, signed_part("round", text), signature):
-                return Refusal(1, "the round is not signed by the pinned key")
+            if not self.trusts("round", text, signature, now):
+                return Refusal(1, "the round is not signed by the curator's key")
             asked = decode_round(text)
         except WireError as fault:
             return Refusal(1, str(fault))

@@ -11,11 +11,13 @@ import numpy.typing as npt
 
 from retrasyn.client.loop import heartbeat_of
 from retrasyn.data.trajectories import Trajectories
-from retrasyn.device import Answer, Drawn, Reporter, Tracker, read_clocks
+from retrasyn.device import Answer, Drawn, Instant, Reporter, Tracker, read_clocks
 from retrasyn.device.signatures import Verify, verify_ed25519
 from retrasyn.device.tracker import Fix
 from retrasyn.fleet.ledger import DeviceSlot, FleetLedger
-from retrasyn.messages import ABSENT, ENTERING, MOVING, Manifest
+from retrasyn.messages import ABSENT, ENTERING, MOVING, Ack, Manifest
+from retrasyn.wire.frames import device_of, is_tagged
+from retrasyn.wire.keys import follow
 
 remembered_verify: Verify = functools.lru_cache(maxsize=1024)(verify_ed25519)
 """Signature verification with a cache: all devices of a fleet see the same signatures."""
@@ -37,19 +39,43 @@ class DevicePool:
     id: bytes  # manifest id
     ledger: FleetLedger = field(repr=False)
     members: list[Member] = field(default_factory=list, repr=False)
+    keys: dict[bytes, bytes] = field(default_factory=dict, repr=False)  # by device id
 
     @classmethod
     def of(
         cls, envelope: bytes, manifest: Manifest, id_: bytes, ledger: FleetLedger, n: int
     ) -> DevicePool:
         """Open the first n devices and pin the campaign's manifest."""
-        now, members = read_clocks(), list[Member]()
+        now, members, keys = read_clocks(), list[Member](), dict[bytes, bytes]()
+        curator = ledger.curator
         for number, who in enumerate(ledger.devices()[:n]):
-            reporter = Reporter(who.device, who.key, DeviceSlot(ledger, number), remembered_verify)
+            slot = DeviceSlot(ledger, number)
+            reporter = Reporter(who.device, who.key, slot, remembered_verify, curator=curator)
             reporter.pin(envelope, now)
+            keys[who.device] = who.key
             members.append(Member(reporter, Tracker(manifest)))
         ledger.commit()
-        return cls(manifest, id_, ledger, members)
+        return cls(manifest, id_, ledger, members, keys)
+
+    def trusts(self, kind: str, text: bytes, signature: bytes, now: Instant) -> bool:
+        """Tell whether the curator signed something, by the keys that all devices know."""
+        return self.members[0].reporter.trusts(kind, text, signature, now)
+
+    def follow(self, statement: bytes) -> None:
+        """Follow the curator to its newest key, if the one known signed it."""
+        known = self.ledger.curator
+        newest, _ = follow(known, statement, remembered_verify)
+        if newest != known:
+            self.ledger.trust(newest)
+            for one in self.members:
+                one.reporter.curator = newest
+
+    def proven(self, frames: Sequence[bytes], acks: Sequence[Ack]) -> list[str]:
+        """Return the status of each frame; empty where the answer does not prove itself."""
+        return [
+            ack.status if is_tagged(ack, frame, self.keys[device_of(frame)]) else ""
+            for frame, ack in zip(frames, acks, strict=True)
+        ]
 
     def rounds_left(self) -> int:
         """Return the largest number of quarantine rounds left to any device."""

@@ -11,16 +11,17 @@ from pathlib import Path
 from retrasyn.client.curator_client import CuratorClient
 from retrasyn.client.owner import open_folder, read_campaign
 from retrasyn.client.rounds import Opened, RealClock, RoundFollower
-from retrasyn.errors import LedgerError, ServerError, SettingError
+from retrasyn.errors import LedgerError, ServerError, SettingError, WireError
 from retrasyn.fleet.device_pool import DevicePool, Positions, remembered_verify
 from retrasyn.fleet.ledger import FleetLedger, Recount, recount
 from retrasyn.wire.canonical import unseal
+from retrasyn.wire.keys import CuratorKeys, follow
 from retrasyn.wire.texts import manifest_id
 
 log = logging.getLogger(__name__)
 MAX_BATCH = 10_000
 _ENROL_AT_ONCE = 5_000
-_AGAIN = ("busy", "early")
+_AGAIN = ("busy", "early", "")
 _FIRST_PAUSE = 50  # milliseconds
 Record = Callable[[int, Sequence[bytes], Sequence[str]], None]
 """Callback that receives a round, the frames sent in it and the status of each."""
@@ -63,9 +64,8 @@ class Fleet:
         """Open a fleet with one device per user in `positions`, keeping those enrolled earlier."""
         ledger = FleetLedger(open_folder(folder) / "fleet.sqlite")
         try:
-            envelope = server.campaign()
-            manifest = read_campaign(envelope, remembered_verify)
-            _enrol(server, ledger, positions.n_devices, operator_token)
+            envelope = _enrol(server, ledger, positions.n_devices, operator_token)
+            manifest = read_campaign(envelope, ledger.curator, remembered_verify)
             id_ = manifest_id(unseal(envelope)[0])
             pool = DevicePool.of(envelope, manifest, id_, ledger, positions.n_devices)
         except BaseException:
@@ -106,11 +106,13 @@ class Fleet:
         self.pool.ledger.close()
 
     def _rounds(self) -> RoundFollower:
-        return RoundFollower(self.server, self.pool.manifest, self.pool.id, self.clock)
+        pool = self.pool
+        return RoundFollower(self.server, pool.manifest, pool.id, self.clock, pool.trusts)
 
     def _answer(self, opened: Opened, places: dict[int, tuple[float, float]]) -> None:
         """Answer one round; all state is durable before anything is sent."""
         pool, t, began = self.pool, opened.t, self.clock.now().boot
+        self._follow(opened.envelope)
         taking_part = pool.see(t, places)
         reports = pool.answer(opened.envelope, t, places, self._asked(t, taking_part))
         beats = pool.heartbeats(t, taking_part)
@@ -118,10 +120,19 @@ class Fleet:
         statuses = self._send(frames, until=opened.close)
         self.tally.n_reports += len(reports)
         self.tally.n_heartbeats += len(beats)
-        self.tally.statuses.update(statuses)
+        self.tally.statuses.update(status or "unproven" for status in statuses)
         self.tally.slowest = max(self.tally.slowest, (self.clock.now().boot - began) / 1000)
         if self.record is not None:
             self.record(t, frames, statuses)
+
+    def _follow(self, envelope: bytes) -> None:
+        """Look whether the curator has a new key, if a round is not signed by the one known."""
+        if self.pool.trusts("round", *unseal(envelope), self.clock.now()):
+            return
+        try:
+            self.pool.follow(self.server.keys())
+        except (ServerError, WireError) as fault:
+            log.warning("no new key of the curator: %s", fault)
 
     def _asked(self, t: int, numbers: Sequence[int]) -> Sequence[int]:
         """Return the devices that a drawn round selected; other rounds select all."""
@@ -151,16 +162,18 @@ class Fleet:
     def _send_batch(self, frames: Sequence[bytes]) -> Sequence[str]:
         try:
             heard = self.server.send_batch(frames)
-        except ServerError as fault:
+        except (ServerError, WireError) as fault:
             log.warning("a batch was not sent: %s", fault)
             heard = 0.0
-        return ["busy"] * len(frames) if isinstance(heard, float) else heard
+        return (
+            ["busy"] * len(frames) if isinstance(heard, float) else self.pool.proven(frames, heard)
+        )
 
 
 def _enrol(
     server: CuratorClient, ledger: FleetLedger, n_devices: int, operator_token: str | None
-) -> None:
-    """Enrol the devices that are missing."""
+) -> bytes:
+    """Enrol the devices that are missing, and return the campaign's sealed manifest."""
     if ledger.server not in ("", server.url):
         raise LedgerError(
             f"{ledger.path} holds a fleet of {ledger.server}; name another folder with --folder"
@@ -171,7 +184,17 @@ def _enrol(
             f"{wanted:,} devices have to be enrolled; give --operator-token, the file that the "
             "server printed"
         )
-    while wanted > 0:
-        tokens = server.mint(min(wanted, _ENROL_AT_ONCE), operator_token=operator_token or "")
-        ledger.add(server.url, server.enrol(tokens))
-        wanted -= len(tokens)
+    tokens, key = list[str](), b""
+    while len(tokens) < wanted:
+        n = min(wanted - len(tokens), _ENROL_AT_ONCE)
+        minted, key = server.mint(n, operator_token=operator_token or "")
+        tokens += minted
+    known = ledger.curator if ledger.server else CuratorKeys(key)
+    curator, agreement = follow(known, server.keys(), remembered_verify)
+    ledger.trust(curator, server.url)
+    envelope = server.campaign()
+    id_ = manifest_id(unseal(envelope)[0])
+    for low in range(0, len(tokens), _ENROL_AT_ONCE):
+        some = tokens[low : low + _ENROL_AT_ONCE]
+        ledger.add(server.enrol(some, agreement=agreement, manifest=id_))
+    return envelope

@@ -13,12 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from retrasyn.client.curator_client import EnrolmentAnswer
+from retrasyn.bounded_json import parse_json
+from retrasyn.client.curator_client import Agreed
 from retrasyn.device.memory import DeviceMemory, Lost, read_memory
 from retrasyn.errors import LedgerError
 from retrasyn.files import is_there
 from retrasyn.messages import MICRO, Manifest
 from retrasyn.privacy.replay import Replay
+from retrasyn.wire.keys import CuratorKeys
 
 
 def write_quickly(memory: DeviceMemory) -> str:
@@ -58,7 +60,7 @@ def write_quickly(memory: DeviceMemory) -> str:
 
 
 _TABLES = """
-CREATE TABLE server (url TEXT NOT NULL);
+CREATE TABLE server (url TEXT NOT NULL, curator TEXT NOT NULL);
 CREATE TABLE device (number INTEGER PRIMARY KEY, device BLOB NOT NULL, key BLOB NOT NULL);
 CREATE TABLE memory (number INTEGER PRIMARY KEY, manifest INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE manifest (id INTEGER PRIMARY KEY, text BLOB NOT NULL UNIQUE);
@@ -127,6 +129,11 @@ class FleetLedger:
             self._connection.execute(pragma)
         if not self._connection.execute("SELECT 1 FROM sqlite_master").fetchone():
             self._connection.executescript(f"BEGIN; {_TABLES} COMMIT;")
+        elif len(self._connection.execute("PRAGMA table_info(server)").fetchall()) == 1:
+            raise LedgerError(
+                f"{self.path} holds a fleet of an earlier version, whose keys were sent openly; "
+                "name another folder with --folder"
+            )
         self._manifests = {
             text: id_ for id_, text in self._connection.execute("SELECT id, text FROM manifest")
         }
@@ -145,18 +152,29 @@ class FleetLedger:
         row = self._connection.execute("SELECT url FROM server").fetchone()
         return "" if row is None else str(row[0])
 
-    def devices(self) -> list[EnrolmentAnswer]:
+    @property
+    def curator(self) -> CuratorKeys:
+        """The keys by which the devices know the curator."""
+        (text,) = self._connection.execute("SELECT curator FROM server").fetchone()
+        return CuratorKeys.from_dict(parse_json(text))
+
+    def trust(self, curator: CuratorKeys, server: str | None = None) -> None:
+        """Keep the keys by which the devices know the curator at a server."""
+        url, text = server or self.server, json.dumps(curator.to_dict())
+        with self._transaction() as write:
+            write.execute("DELETE FROM server")
+            write.execute("INSERT INTO server VALUES (?, ?)", (url, text))
+
+    def devices(self) -> list[Agreed]:
         """Return the identities in the order of their numbers."""
         rows = self._connection.execute("SELECT device, key FROM device ORDER BY number")
-        return [EnrolmentAnswer(bytes(device), bytes(key)) for device, key in rows]
+        return [Agreed(bytes(device), bytes(key)) for device, key in rows]
 
-    def add(self, server: str, enrolled: list[EnrolmentAnswer]) -> None:
+    def add(self, enrolled: list[Agreed]) -> None:
         """Add new identities under the next numbers."""
         rows = [(one.device, one.key) for one in enrolled]
         first = len(self.devices())
         with self._transaction() as write:
-            if not self.server:
-                write.execute("INSERT INTO server VALUES (?)", (server,))
             write.executemany(
                 "INSERT INTO device VALUES (?, ?, ?)",
                 [(first + place, *row) for place, row in enumerate(rows)],

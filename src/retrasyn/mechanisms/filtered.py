@@ -236,7 +236,7 @@ def _ask_ages(
     entering, quitting = ages.step(view.size)
     for which, threshold in enumerate(ages.thresholds):
         question = Question(about="older", threshold=threshold)
-        estimate = yield Ask(share=1.0, lane=f"older/{threshold}", question=question)
+        estimate = yield Ask(share=1.0, lane=f"older/{threshold}", question=question, adds_up=True)
         if estimate is not None:
             ages.pool(which, estimate, view.size)
     weights = ages.weights(view.window)

@@ -122,7 +122,7 @@ class Crowd:
             if grant.reporters.size == 0:
                 return None
             granted.append(grant)
-            return curator.estimate(grant, self._collect(grant, roster, ask.lane))
+            return curator.estimate(ask, grant, self._collect(grant, roster, ask.lane))
 
         flags = None
         if curator.method.presence == "flags":

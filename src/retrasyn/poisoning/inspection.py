@@ -1,9 +1,10 @@
-"""Runs all tests on one round of unary reports, and sums the round without the suspects."""
+"""Runs all tests on a round of unary reports, and sums the round without the suspects."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,17 +13,42 @@ from retrasyn.errors import InputError, SettingError
 from retrasyn.messages import Aggregate
 from retrasyn.oracles.oue import OUE
 from retrasyn.poisoning import statistics
-from retrasyn.poisoning.statistics import Alarm, Inspection
+from retrasyn.poisoning.evidence import Evidence
+from retrasyn.poisoning.power import weak_against
+from retrasyn.poisoning.statistics import Alarm, Packed, nobody
+
+_TESTS, _POOLED_TESTS = 5, 4  # duplicates are looked for in the round alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """All alarms of one round, what it was too small for, and what later rounds need of it."""
+
+    n: int
+    alarms: tuple[Alarm, ...]
+    not_tested: tuple[str, ...]  # tests that were not made, and fakes they would rather not see
+    evidence: Evidence
+
+    @property
+    def alarmed(self) -> bool:
+        """Whether there is any alarm."""
+        return bool(self.alarms)
+
+    @property
+    def suspects(self) -> npt.NDArray[np.int64]:
+        """Rows named by any alarm, ascending."""
+        return np.unique(np.concatenate([nobody(), *(alarm.suspects for alarm in self.alarms)]))
 
 
 def inspect(
-    packed: npt.NDArray[np.uint8],
+    packed: Packed,
     n_states: int,
     *,
     epsilon: int,
     expected: npt.NDArray[np.float64] | None = None,
     drift: float = 0.05,
     false_alarms: float = 0.01,
+    before: Evidence | None = None,
 ) -> Inspection:
     """Look for reports that honest devices are unlikely to send.
 
@@ -34,34 +60,65 @@ def inspect(
             state that suddenly becomes frequent is no reason for an alarm.
         drift: How much a frequency may have changed since then.
         false_alarms: Probability that a round of honest reports raises an alarm.
+        before: The sum of what inspections of earlier rounds returned as evidence; no device may
+            have reported twice in them and this round. The tests are then made on all of it, too.
 
     Returns:
-        The alarms, and the tests that could not be made.
+        The alarms, what could not be tested, and the evidence of this round.
     """
     _check(packed, n_states, expected, drift, false_alarms)
-    q = OUE(epsilon).q
-    level = false_alarms / 4  # four tests
-    n = len(packed)
-    tests: dict[Callable[[], Alarm | None], str | None] = {
-        partial(statistics.find_duplicates, packed): statistics.too_few_for_duplicates(
-            n, n_states, q, level
-        ),
-        partial(
-            statistics.find_weights, packed, n_states, q, level
-        ): statistics.too_few_for_weights(n),
-        partial(
-            statistics.find_bits, packed, n_states, q, level, expected, drift
-        ): statistics.too_few_for_bits(n),
-        partial(statistics.find_spectrum, packed, n_states, level): statistics.too_few_for_spectrum(
-            n, n_states, q
-        ),
-    }
-    found = [test() for test, reason in tests.items() if reason is None]
+    own = Evidence.of(packed, n_states, epsilon=epsilon)
+    pool = own if before is None else before + own
+    level = false_alarms / (_TESTS if before is None else _TESTS + _POOLED_TESTS)
+    no_twins = statistics.too_few_for_duplicates(own.n, n_states, own.q, level)
+    found = [] if no_twins else [statistics.find_duplicates(packed)]
+    found += _found(own, level, packed, expected, drift)
+    if before is not None:
+        found += [
+            alarm and dataclasses.replace(alarm, test=f"pooled {alarm.test}")
+            for alarm in _found(pool, level, packed, None, drift)
+        ]
     return Inspection(
-        n=n,
+        n=own.n,
         alarms=tuple(alarm for alarm in found if alarm is not None),
-        not_tested=tuple(reason for reason in tests.values() if reason is not None),
+        not_tested=(
+            *filter(None, [no_twins, *_reasons(pool).values()]),
+            *weak_against(pool, level, n_round=own.n),
+        ),
+        evidence=own,
     )
+
+
+def _reasons(sample: Evidence) -> dict[str, str | None]:
+    """Return why each test on sums cannot be made, by its name; None if it can."""
+    n, n_states, q = sample.n, sample.n_states, sample.q
+    return {
+        "weights": statistics.too_few_for_weights(n),
+        "bits": statistics.too_few_for_bits(n),
+        "pairs": statistics.too_few_for_pairs(n, n_states, q),
+        "spectrum": statistics.too_few_for_spectrum(n, n_states, q),
+    }
+
+
+def _found(
+    sample: Evidence,
+    level: float,
+    packed: Packed,
+    expected: npt.NDArray[np.float64] | None,
+    drift: float,
+) -> Iterator[Alarm | None]:
+    """Make every test on sums that the sample is large enough for."""
+    possible = [test for test, reason in _reasons(sample).items() if reason is None]
+    if "weights" in possible:
+        yield statistics.find_weights(sample, level, packed)
+    if "bits" in possible:
+        yield statistics.find_bits(sample, level, expected, drift)
+    if "pairs" in possible or "spectrum" in possible:
+        covariances = sample.covariances()
+        if "pairs" in possible:
+            yield statistics.find_pairs(sample, level, covariances)
+        if "spectrum" in possible:
+            yield statistics.find_spectrum(sample, level, covariances, packed)
 
 
 def _check(

@@ -1,17 +1,27 @@
-"""Statistical tests for fake reports: weights, bits, duplicates, correlations."""
+"""Statistical tests for fake reports: duplicates, weights, bits, pairs, spectrum.
+
+Honest bits are independent given the state, whatever the population does. Duplicates are looked for
+among the reports of one round. The other tests need sums only: the evidence of one round, or of all
+rounds of a gap. Since a report is about one state, two bits never go together in any mixture of
+honest crowds more than by chance; so it does not matter if people move from round to round.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh
 from scipy.stats import binom
 
-from retrasyn.oracles.kernels import count_bits
+from retrasyn.poisoning.evidence import MOST_STATES, Evidence, blocks
+
+Packed = npt.NDArray[np.uint8]
+"""The reports of one round, one per row."""
 
 
 def nobody() -> npt.NDArray[np.int64]:
@@ -23,28 +33,9 @@ def nobody() -> npt.NDArray[np.int64]:
 class Alarm:
     """One finding that honest devices are unlikely to cause."""
 
-    test: str  # duplicates, weights, bits or spectrum
+    test: str  # duplicates, weights, bits, pairs or spectrum; "pooled" before it: of several rounds
     reason: str  # what was observed and what was expected, in a sentence
     suspects: npt.NDArray[np.int64]  # rows of the reports that caused it, where identifiable
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inspection:
-    """All alarms of one round, and the tests it was too small for."""
-
-    n: int
-    alarms: tuple[Alarm, ...]
-    not_tested: tuple[str, ...]  # each names a test and the reason
-
-    @property
-    def alarmed(self) -> bool:
-        """Whether there is any alarm."""
-        return bool(self.alarms)
-
-    @property
-    def suspects(self) -> npt.NDArray[np.int64]:
-        """Rows named by any alarm, ascending."""
-        return np.unique(np.concatenate([nobody(), *(alarm.suspects for alarm in self.alarms)]))
 
 
 def too_few_for_bits(n: int) -> str | None:
@@ -53,26 +44,20 @@ def too_few_for_bits(n: int) -> str | None:
 
 
 def find_bits(
-    packed: npt.NDArray[np.uint8],
-    n_states: int,
-    q: float,
-    level: float,
-    expected: npt.NDArray[np.float64] | None,
-    drift: float,
+    sample: Evidence, level: float, expected: npt.NDArray[np.float64] | None, drift: float
 ) -> Alarm | None:
     """Look for bits set more or less often than any plausible frequency allows.
 
     No report is suspected: every honest device sets such a bit now and then.
     """
-    n = len(packed)
-    counts = count_bits(packed, n_states)
+    n, q, counts = sample.n, sample.q, sample.counts
     if expected is None:
-        least, most = np.zeros(n_states), np.ones(n_states)
+        least, most = np.zeros(sample.n_states), np.ones(sample.n_states)
     else:
         least = np.clip(expected - drift, 0.0, 1.0)
         most = np.clip(expected + drift, 0.0, 1.0)
     low, high = (q + share * (0.5 - q) for share in (least, most))
-    limit = level / (2 * n_states)
+    limit = level / (2 * sample.n_states)
     rare = binom.cdf(counts, n, low)
     often = binom.sf(counts - 1, n, high)
     odd = np.flatnonzero((rare < limit) | (often < limit))
@@ -101,7 +86,7 @@ def too_few_for_duplicates(n: int, n_states: int, q: float, level: float) -> str
     return None
 
 
-def find_duplicates(packed: npt.NDArray[np.uint8]) -> Alarm | None:
+def find_duplicates(packed: Packed) -> Alarm | None:
     """Suspect all reports that occur more than once."""
     rows = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
     _, which, sizes = np.unique(rows, return_inverse=True, return_counts=True)
@@ -115,19 +100,6 @@ def find_duplicates(packed: npt.NDArray[np.uint8]) -> Alarm | None:
     return Alarm(test="duplicates", reason=reason, suspects=suspects)
 
 
-_BITS_AT_ONCE = 1 << 24
-
-
-def blocks(
-    packed: npt.NDArray[np.uint8], n_states: int
-) -> Iterator[tuple[int, npt.NDArray[np.uint8]]]:
-    """Yield the first row of each block, and its bits: [n_block, n_states]."""
-    size = max(_BITS_AT_ONCE // n_states, 1)
-    for start in range(0, len(packed), size):
-        part = packed[start : start + size]
-        yield start, np.unpackbits(part, axis=1, count=n_states, bitorder="little")
-
-
 _NAMED = 0.8  # suspects are named only if at least this share of them must be fake
 
 
@@ -136,22 +108,24 @@ def too_few_for_weights(n: int) -> str | None:
     return None if n else "weights: there are no reports"
 
 
-def weights_of(packed: npt.NDArray[np.uint8], n_states: int) -> npt.NDArray[np.int64]:
+def weights_of(packed: Packed, n_states: int) -> npt.NDArray[np.int64]:
     """Count the ones in every report: [n]."""
     parts = [bits.sum(axis=1, dtype=np.int64) for _, bits in blocks(packed, n_states)]
     return np.concatenate([nobody(), *parts])
 
 
 @dataclass(frozen=True, slots=True)
-class _Law:
-    """Bounds on the distribution of a report's weight: [n_states + 1] each."""
+class WeightLaw:
+    """Bounds on the distribution of an honest report's weight: [n_states + 1] each."""
 
     exactly: npt.NDArray[np.float64]
     at_least: npt.NDArray[np.float64]
     at_most: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, n_states: int, q: float) -> _Law:
+    @lru_cache(maxsize=8)
+    def of(cls, n_states: int, q: float) -> WeightLaw:
+        """Return the bounds for reports of so many bits."""
         ones = np.arange(n_states + 1)
         null = binom.pmf(ones, n_states, q)
         others = binom.pmf(ones, n_states - 1, q)
@@ -164,32 +138,35 @@ class _Law:
         )
 
 
-def find_weights(
-    packed: npt.NDArray[np.uint8], n_states: int, q: float, level: float
-) -> Alarm | None:
-    """Test the number of reports with exactly, at least and at most k ones, for every k."""
-    n = len(packed)
-    weights = weights_of(packed, n_states)
-    law = _Law.of(n_states, q)
-    exactly = np.bincount(weights, minlength=n_states + 1)
+def weight_limit(level: float, n_states: int) -> float:
+    """Return the level of one comparison: three for every number of ones."""
+    return level / (3 * (n_states + 1))
+
+
+def find_weights(sample: Evidence, level: float, packed: Packed) -> Alarm | None:
+    """Test the number of reports with exactly, at least and at most k ones, for every k.
+
+    Suspects are those of `packed`, the round at hand.
+    """
+    n, n_states, exactly = sample.n, sample.n_states, sample.weights
+    law = WeightLaw.of(n_states, sample.q)
     looks = {
         "exactly": (exactly, law.exactly, np.equal),
         "at least": (np.cumsum(exactly[::-1])[::-1], law.at_least, np.greater_equal),
         "at most": (np.cumsum(exactly), law.at_most, np.less_equal),
     }
-    limit = level / (len(looks) * (n_states + 1))
     reasons: dict[str, float] = {}
     suspects = [nobody()]
     for word, (seen, chance, belongs) in looks.items():
         tails = binom.sf(seen - 1, n, chance)  # [n_states + 1]
-        for ones in np.flatnonzero((tails < limit) & (seen > 0)):
+        for ones in np.flatnonzero((tails < weight_limit(level, n_states)) & (seen > 0)):
             usual = n * chance[ones]
             reason = (
                 f"{seen[ones]:,} of {n:,} reports have {word} {ones} ones, {usual:.3g} is usual"
             )
             reasons[reason] = float(tails[ones])
             if seen[ones] - usual >= _NAMED * seen[ones]:
-                suspects.append(np.flatnonzero(belongs(weights, ones)))
+                suspects.append(np.flatnonzero(belongs(weights_of(packed, n_states), ones)))
     if not reasons:
         return None
     return Alarm(
@@ -200,18 +177,85 @@ def find_weights(
 
 
 _FEWEST = 200
-_FEWEST_ONES = 100  # of each bit; with fewer, the limit law below does not apply
+_FEWEST_ONES = 100  # of each bit; with fewer, the law of the spectrum does not apply
+_FEWEST_BOTH = 25  # of any two bits; with fewer, the law of pairs does not apply
 _SCORE = 3.5  # standard deviations along the eigenvector above which a report is suspected
-# Upper quantiles of the Tracy-Widom law of order 1.
-_TAILS = (0.1, 0.05, 0.025, 0.01, 0.005, 0.0025, 0.001, 0.0001)
-_QUANTILES = (0.4501, 0.9793, 1.4538, 2.0234, 2.4224, 2.7973, 3.2724, 4.3655)
+
+
+def too_few_for_pairs(n: int, n_states: int, q: float) -> str | None:
+    """Return why pairs cannot be tested; None if they can."""
+    if n_states > MOST_STATES:
+        return f"pairs: {n_states:,} states are too many, the most {MOST_STATES:,}"
+    if n * q * q < _FEWEST_BOTH or n_states < 2:  # noqa: PLR2004 - a bit needs another
+        return f"pairs: {n:,} reports of {n_states} bits set too few of them together"
+    return None
+
+
+def pair_limit(
+    n: int, n_states: int, level: float, skewness: npt.ArrayLike
+) -> npt.NDArray[np.float64]:
+    """Return what honest pairs' correlations, times the root of n, stay below.
+
+    `skewness` is that of one report's product; the sum of n has a root of n less of it (Cornish
+    and Fisher's expansion).
+    """
+    quantile = -NormalDist().inv_cdf(level / math.comb(n_states, 2))
+    return quantile + np.asarray(skewness) * ((quantile**2 - 1) / (6 * math.sqrt(n)))
+
+
+def find_pairs(
+    sample: Evidence, level: float, covariances: npt.NDArray[np.float64]
+) -> Alarm | None:
+    """Look for two bits that are set together more often than by chance.
+
+    This sees few targets, the spectrum sees many. No report is suspected.
+    """
+    n, mean = sample.n, sample.counts / sample.n
+    spread = np.sqrt(np.diag(covariances))
+    varies = np.flatnonzero(spread > 0)  # a constant bit correlates with none
+    if varies.size < 2:  # noqa: PLR2004 - a bit needs another
+        return None
+    mean, spread = mean[varies], spread[varies]
+    scores = math.sqrt(n) * covariances[np.ix_(varies, varies)] / np.outer(spread, spread)
+    skew = (1 - 2 * mean) / spread
+    limits = pair_limit(n, sample.n_states, level, np.outer(skew, skew))
+    excess = scores - limits
+    np.fill_diagonal(excess, -np.inf)
+    if excess.max() <= 0:
+        return None
+    first, second = np.unravel_index(int(excess.argmax()), excess.shape)
+    reason = (
+        f"bits {varies[first]} and {varies[second]} are set together more often than by chance, by "
+        f"{scores[first, second]:.1f} standard deviations where {limits[first, second]:.1f} are "
+        f"the most; {np.count_nonzero(excess > 0) // 2} pairs of {sample.n:,} reports are like it"
+    )
+    return Alarm(test="pairs", reason=reason, suspects=nobody())
 
 
 def too_few_for_spectrum(n: int, n_states: int, q: float) -> str | None:
     """Return why the spectrum cannot be tested; None if it can."""
+    if n_states > MOST_STATES:
+        return f"spectrum: {n_states:,} states are too many, the most {MOST_STATES:,}"
     if n < _FEWEST or n * q < _FEWEST_ONES or n_states < 2:  # noqa: PLR2004 - a bit needs another
         return f"spectrum: {n:,} reports of {n_states} bits have no law to compare with"
     return None
+
+
+_LARGEST_TAIL = 0.01  # below it, the asymptotic form errs on the safe side
+
+
+def tracy_widom(tail: float) -> float:
+    """Return the upper quantile of the Tracy-Widom law of order 1, for tails of 1 % at most.
+
+    Far out, a share exp(-2/3 x^(3/2)) / (4 sqrt(pi) x^(3/4)) lies beyond x.
+
+    >>> [round(tracy_widom(tail), 2) for tail in (0.01, 0.001, 0.0001)]
+    [2.12, 3.32, 4.39]
+    """
+    x, logarithm = 2.0, math.log(min(tail, _LARGEST_TAIL) * 4 * math.sqrt(math.pi))
+    for _ in range(50):
+        x = (-1.5 * (logarithm + 0.75 * math.log(x))) ** (2 / 3)
+    return x
 
 
 def edge(n: int, n_states: int, level: float) -> float:
@@ -219,41 +263,37 @@ def edge(n: int, n_states: int, level: float) -> float:
     rows, columns = math.sqrt(n - 1), math.sqrt(n_states)
     centre = (rows + columns) ** 2
     scale = (rows + columns) * math.cbrt(1 / rows + 1 / columns)
-    quantile = float(np.interp(-math.log(level), -np.log(_TAILS), _QUANTILES))
-    return (centre + scale * quantile) / n
+    return (centre + scale * tracy_widom(level)) / n
 
 
-def find_spectrum(packed: npt.NDArray[np.uint8], n_states: int, level: float) -> Alarm | None:
-    """Test the top eigenvalue against its edge, and suspect reports far along its eigenvector."""
-    n = len(packed)
-    total = np.zeros(n_states)
-    products = np.zeros((n_states, n_states))
-    for _, bits in blocks(packed, n_states):
-        block = bits.astype(np.float32)  # integers below 2^24: sums are exact
-        total += block.sum(axis=0, dtype=np.float64)
-        products += block.T @ block
-    mean = total / n
-    spread = np.sqrt(mean * (1 - mean))
+def find_spectrum(
+    sample: Evidence, level: float, covariances: npt.NDArray[np.float64], packed: Packed
+) -> Alarm | None:
+    """Test the top eigenvalue of the correlations against its edge.
+
+    Suspects are the reports of `packed`, the round at hand, far along its eigenvector.
+    """
+    spread = np.sqrt(np.diag(covariances))
     varies = spread > 0  # a constant bit correlates with none
-    if np.count_nonzero(varies) < 2:  # noqa: PLR2004 - as above
+    if np.count_nonzero(varies) < 2:  # noqa: PLR2004 - a bit needs another
         return None
-    mean, spread = mean[varies], spread[varies]
-    covariance = products[np.ix_(varies, varies)] / n - np.outer(mean, mean)
-    correlation = covariance / np.outer(spread, spread)
+    mean, spread = (sample.counts / sample.n)[varies], spread[varies]
+    correlation = covariances[np.ix_(varies, varies)] / np.outer(spread, spread)
     last = len(correlation) - 1
     values, vectors = eigh(correlation, subset_by_index=[last, last])
-    top, limit = float(values[0]), edge(n, last + 1, level)
+    top, limit = float(values[0]), edge(sample.n, last + 1, level)
     if top <= limit:
         return None
     along = vectors[:, 0] / spread
     scores = np.concatenate(
-        [(bits[:, varies] - mean) @ along for _, bits in blocks(packed, n_states)]
+        [(bits[:, varies] - mean) @ along for _, bits in blocks(packed, sample.n_states)]
     )
     if np.mean(scores**3) < 0:
         scores = -scores  # a correlated minority stands out on one side
     suspects = np.flatnonzero(scores > _SCORE)
     reason = (
         f"bits go together: the top eigenvalue of their correlations is {top:.3f}, above "
-        f"{limit:.3f}, where independent noise stays; {suspects.size:,} of {n:,} reports stand out"
+        f"{limit:.3f}, where independent noise stays; {suspects.size:,} of {len(packed):,} "
+        "reports stand out"
     )
     return Alarm(test="spectrum", reason=reason, suspects=suspects if suspects.size else nobody())

@@ -11,7 +11,7 @@ from retrasyn._version import __version__
 from retrasyn.messages import MICRO
 from retrasyn.privacy.usual_place import UsualPlace
 
-FORMAT = 1
+FORMAT = 2
 """Format version of receipts; a different set of fields gets a different number."""
 
 
@@ -104,9 +104,20 @@ class ReportedRounds:
 
 
 @dataclass(frozen=True, slots=True)
+class Composition:
+    """All releases of the same recorded data, this one included: their epsilons add up."""
+
+    n_releases: int
+    epsilon: float | None  # the most one person spent over all of them; None: one is not private
+    window: int  # the shortest of their windows, over which that holds
+    n_unprotected: int  # how many are not private, or have a seed that can be guessed
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """What was run, what it spent, and what it does not protect."""
 
+    headline: str  # whether this is private, in one line: a receipt opens with it
     method: str
     summary: str
     private: bool
@@ -148,6 +159,7 @@ class Receipt:
     not_protected: tuple[str, ...]
     standard_error: StandardErrors | None  # None: the method does not know it
     rounds: ReportedRounds
+    composition: Composition | None = None  # None: not counted among the releases of its data
     data_file: DataFile | None = None  # None: nothing has been written yet
     holds: Holds | None = None  # None: the file holds everything
     format_version: int = FORMAT
@@ -161,6 +173,19 @@ class Receipt:
         """Return a copy for a file that holds only a part of what it describes."""
         return dataclasses.replace(self, holds=part)
 
+    @property
+    def due_headline(self) -> str:
+        """The headline that the other fields call for."""
+        return headline_of(
+            private=self.private,
+            within_guarantee=self.within_guarantee,
+            seeded=self.seed is not None,
+            epsilon=self.epsilon,
+            window=self.window,
+            unit=self.unit,
+            composition=self.composition,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         return dataclasses.asdict(self)
@@ -170,6 +195,55 @@ class Receipt:
         values = self.to_dict()
         rounds, values["rounds"] = json.dumps(values["rounds"]), None
         return json.dumps(values, indent=2).replace('"rounds": null', f'"rounds": {rounds}', 1)
+
+
+GUESSABLE = "NOT PRIVATE AGAINST A READER WHO GUESSES THE SEED"
+"""What is said first of every run whose seed is a number."""
+GUESSING = (
+    "all noise follows from a number somebody chose, so whoever tries that number can draw the "
+    "noise again and take it off. For experiments only; to publish, run again without --seed"
+)
+"""What that means."""
+
+
+def headline_of(
+    *,
+    private: bool,
+    within_guarantee: bool,
+    seeded: bool,
+    epsilon: float,
+    window: int,
+    unit: str,
+    composition: Composition | None,
+) -> str:
+    """Return the line that opens a receipt: what its reader must know before all else.
+
+    >>> headline_of(
+    ...     private=True, within_guarantee=True, seeded=False, epsilon=1.0, window=20,
+    ...     unit="position", composition=Composition(2, 2.0, 20, 0),
+    ... )
+    'Private: epsilon 1 over any 20 positions; release 2 of this data: epsilon 2 in total'
+    """
+    if not private:
+        line = "NOT PRIVATE: true frequencies were used. Never publish this release"
+    elif not within_guarantee:
+        line = "OUTSIDE THE GUARANTEE: more was spent than was promised"
+    elif seeded:
+        line = f"{GUESSABLE}: {GUESSING}"
+    else:
+        line = f"Private: epsilon {epsilon:g} over any {window:,} {unit}s"
+    if composition is None or composition.n_releases == 1:
+        return line
+    return f"{line}; {describe_composition(composition, window=window)}"
+
+
+def describe_composition(composition: Composition, *, window: int) -> str:
+    """Return in a few words what all releases of the same data cost together."""
+    n, total, bad = composition.n_releases, composition.epsilon, composition.n_unprotected
+    spent = "no bound" if total is None else f"epsilon {total:g}"
+    shorter = f" over any {composition.window:,}" if composition.window < window else ""
+    unprotected = f", {bad} of them unprotected" if bad else ""
+    return f"release {n:,} of this data: {spent} in total{shorter}{unprotected}"
 
 
 def state_guarantee(
@@ -211,7 +285,10 @@ _TWO_DEVICES = "two devices of one person"
 _NOTHING = "anything: this method is for simulation only and NOT PRIVATE"
 _SEEDED = (
     "anything against a reader who knows the seed or tries all likely ones: the simulated noise "
-    "can be drawn again from it; before you publish, use --seed random"
+    "can be drawn again from it; to publish, leave --seed away"
+)
+_UNCOUNTED = (
+    "other releases of the same data: this one is not counted among them, and epsilons add up"
 )
 
 
@@ -228,6 +305,7 @@ def left_open(
     ledger: str,
     jump: str,
     seeded: bool,
+    counted: bool,
     has_users: bool,
     box_inferred: bool,
     length_from_data: bool,
@@ -254,6 +332,7 @@ def left_open(
         ),
         "a person behind several streams: the data names no users": not has_users,
         _SEEDED: seeded,
+        _UNCOUNTED: not counted,
     }
     own = [weakness for weakness, holds in weaknesses.items() if holds]
     repeated = _REPEATED if usual_place is None else f"long-run repetition: {usual_place.statement}"
@@ -268,6 +347,7 @@ def _left_open_by(presence: str) -> tuple[str, ...]:
 
 
 _TOLD = (
+    "headline",
     "format_version",
     "retrasyn_version",
     "method",
@@ -285,6 +365,7 @@ _TOLD = (
     "worst_window",
     "within_guarantee",
     "lifetime",
+    "composition",
     "usual_place",
     "not_protected",
 )

@@ -14,6 +14,7 @@ from retrasyn.messages import MICRO
 from retrasyn.methods import METHODS, find_method, parts_of, settings_of
 from retrasyn.oracles.registry import PAPER_ORACLE
 from retrasyn.privacy.receipt import (
+    Composition,
     Lifetime,
     Receipt,
     describe_presence,
@@ -21,7 +22,7 @@ from retrasyn.privacy.receipt import (
     state_guarantee,
 )
 from retrasyn.run_settings import RunSettings, micro_nats
-from retrasyn.simulation.accounting import noise_of, usual_place_of
+from retrasyn.simulation.accounting import DEVICES, noise_of, usual_place_of
 from retrasyn.space import Box, Grid, StateSpace
 
 Verdict = Literal["ok", "FAIL", "unknown"]
@@ -130,7 +131,7 @@ def check_usual_place(receipt: Receipt) -> Check:
     """Recompute after how many reports a usual place is known."""
     stated = receipt.usual_place
     period = cap = None
-    if stated is not None and receipt.door == "rounds":
+    if stated is not None and receipt.door == DEVICES:
         period, cap = stated.period, stated.lifetime_cap
     try:
         settings = RunSettings.of(
@@ -325,7 +326,7 @@ def check_method(receipt: Receipt) -> Check:
         )
         if stated != right
     ]
-    doors = ("counts", "reports", "rounds") if row.division.private else ("truth",)
+    doors = ("counts", "reports", DEVICES) if row.division.private else ("truth",)
     if receipt.door not in doors:
         faults.append(f"door is {receipt.door!r}, {row.name} knows {', '.join(doors)}")
     return judge("method", fields, faults, f"{row.name} divides the {row.division.name}")
@@ -371,8 +372,36 @@ def _reading_of(receipt: Receipt) -> Interpretation:
     return Interpretation(**receipt.reading) and SAFE.answer(**receipt.reading)
 
 
+def check_composition(receipt: Receipt) -> Check:
+    """Check what the first release of its data cost in all; of later ones, what it cannot be."""
+    fields, stated = ["composition"], receipt.composition
+    if stated is None:
+        return judge("composition", fields, [], "not counted: other releases are not known")
+    worst = receipt.worst_window.person_position.epsilon
+    least = None if worst is None else max(worst, receipt.epsilon)
+    unprotected = receipt.seed is not None or not receipt.private
+    first = Composition(1, least, receipt.window, int(unprotected))
+    faults = []
+    if receipt.door == DEVICES:
+        faults.append("devices count what they send themselves")
+    if stated.n_releases < 1 or (stated.n_releases == 1 and stated != first):
+        faults.append(f"a first release costs epsilon {least}")
+    if not unprotected <= stated.n_unprotected <= stated.n_releases:
+        faults.append(f"n_unprotected is {stated.n_unprotected}")
+    if not 1 <= stated.window <= receipt.window:
+        faults.append(f"the shortest window is {stated.window}, that of this run {receipt.window}")
+    if (stated.epsilon is None and not stated.n_unprotected) or (
+        stated.epsilon is not None and (least is None or stated.epsilon < least)
+    ):
+        faults.append(f"all releases cost {stated.epsilon}, this one alone {least}")
+    if stated.n_releases > 1 and not faults:
+        needs = "the list of releases, which is kept with the input"
+        return unknown("composition", fields, needs)
+    return judge("composition", fields, faults, "the first release of its data that was counted")
+
+
 def check_guarantee(receipt: Receipt) -> Check:
-    """Regenerate the guarantee's sentence and compare."""
+    """Regenerate the opening line and the guarantee's sentence, and compare."""
     stated = state_guarantee(
         private=receipt.private,
         epsilon=receipt.epsilon,
@@ -382,7 +411,9 @@ def check_guarantee(receipt: Receipt) -> Check:
         presence=receipt.presence.partition(":")[0],
     )
     faults = [] if receipt.guarantee == stated else [f"it should read: {stated}"]
-    return judge("guarantee", ["guarantee"], faults, stated)
+    if receipt.headline != receipt.due_headline:
+        faults.append(f"the receipt should open with: {receipt.due_headline}")
+    return judge("guarantee", ["headline", "guarantee"], faults, stated)
 
 
 def check_left_open(receipt: Receipt) -> Check:
@@ -398,6 +429,7 @@ def check_left_open(receipt: Receipt) -> Check:
             ledger=receipt.ledger,
             jump=receipt.jump,
             seeded=receipt.seed is not None,
+            counted=receipt.composition is not None or receipt.door == DEVICES,
             has_users=named,
             box_inferred=receipt.box_inferred_from_data,
             length_from_data=receipt.length_scale_from_data,

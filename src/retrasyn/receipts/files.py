@@ -92,7 +92,6 @@ class Written:
         return DataFile(STANDARD_OUTPUT, self.n_bytes, self._digest.hexdigest())
 
 
-_ADDED = {"holds": None}  # fields missing in receipts written before these were added
 _LARGEST = 10**60  # larger than any figure of a run, even a 128-bit seed; sums of it still work
 
 
@@ -173,8 +172,6 @@ def _read_table(value: Any, hint: Any, where: str) -> Any:
     hints = get_type_hints(hint)
     if not isinstance(value, dict):
         raise _FormError(f"{where} is no table")
-    if hint is Receipt:
-        value = _ADDED | value
     for name in [*(hints.keys() - value.keys()), *(value.keys() - hints.keys())]:
         known = "is missing" if name in hints else "is no field of it"
         raise _FormError(f"{where}{'.' if where else ''}{str(name)[:40]} {known}")

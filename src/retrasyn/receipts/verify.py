@@ -19,6 +19,7 @@ from retrasyn.privacy.receipt import Holds, Receipt
 from retrasyn.receipts import checks
 from retrasyn.receipts.checks import Check, judge, unknown
 from retrasyn.receipts.files import STANDARD_OUTPUT, SUFFIX, describe
+from retrasyn.simulation.accounting import DEVICES
 from retrasyn.simulation.run import BoxInferredWarning, Synthesis, synthesize
 
 if TYPE_CHECKING:
@@ -118,12 +119,13 @@ _FIELDS = (
     *("box_inferred_from_data", "n_users", "n_points_in", "n_points_dropped", "standard_error"),
     *("rounds", "worst_window", "first_t", "last_t", "timestamps", "epsilon", "lifetime"),
 )
-_OTHERS = ("data_file", "retrasyn_version")
+# Fields that a second run does not have: it is neither written nor counted.
+_OTHERS = ("data_file", "retrasyn_version", "composition", "headline", "not_protected")
 
 
 def check_rerun(receipt: Receipt, real: Trajectories | None, data: Path | None) -> Check:
     """Repeat the run, if input and seed are known; compare every field and every point."""
-    if receipt.door == "rounds":
+    if receipt.door == DEVICES:
         counts = ("n_reports", "n_points_out", "n_streams_out", "usual_place")
         return unknown(
             "run", (*_FIELDS, *counts), "the reports of real devices, which are gone on purpose"
@@ -215,6 +217,7 @@ def verify(
         checks.check_usual_place(receipt),
         checks.check_counts(receipt),
         checks.check_reading(receipt),
+        checks.check_composition(receipt),
         checks.check_guarantee(receipt),
         checks.check_left_open(receipt),
         *check_release(receipt, data),

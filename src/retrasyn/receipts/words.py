@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from retrasyn.privacy.receipt import Receipt
+from retrasyn.privacy.receipt import Receipt, describe_composition
 
 _WIDTH = 92
 
@@ -13,7 +13,7 @@ _WIDTH = 92
 def show(receipt: Receipt) -> str:
     """Return the receipt as a page of plain text."""
     parts = [
-        _headline(receipt),
+        _wrap(receipt.due_headline),
         _wrap(receipt.guarantee),
         "",
         "What was run",
@@ -26,14 +26,6 @@ def show(receipt: Receipt) -> str:
         *(_wrap(line, "  - ") for line in receipt.not_protected),
     ]
     return "\n".join(parts)
-
-
-def _headline(receipt: Receipt) -> str:
-    if not receipt.private:
-        return "NOT PRIVATE: never publish this release"
-    if not receipt.within_guarantee:
-        return "OUTSIDE THE GUARANTEE: more was spent than was promised"
-    return f"Private: epsilon {receipt.epsilon:g} over any {receipt.window:,} {receipt.unit}s"
 
 
 def _facts(receipt: Receipt) -> Iterable[str]:
@@ -54,6 +46,12 @@ def _facts(receipt: Receipt) -> Iterable[str]:
         f"{receipt.n_reports:,} of {receipt.n_users:,} users in {_rounds(receipt)}",
     )
     yield _row("seed", "secret" if receipt.seed is None else str(receipt.seed))
+    yield _row(
+        "releases",
+        "this one is not counted among those of its data"
+        if receipt.composition is None
+        else describe_composition(receipt.composition, window=receipt.window),
+    )
     yield _row("file", "none yet" if file is None else f"{file.name}, sha256 {file.sha256}")
     yield _row("made by", f"RetraSyn {receipt.retrasyn_version}, format {receipt.format_version}")
 

@@ -72,7 +72,7 @@ def write_report(
     """Write the report on a real and a synthetic data set to an HTML file.
 
     `receipt` is the parsed receipt of the synthetic data; the page says so if there is none.
-    The page shows exact counts of the real data, so it is as private as the data.
+    The page shows exact counts of the real data, and opens with saying so.
     """
     check_available()
     check_place(path)

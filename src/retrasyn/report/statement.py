@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from retrasyn.privacy.receipt import GUESSABLE, GUESSING
+
 Status = Literal["private", "unknown", "broken"]
 _MOST_SHOWN = 400  # most characters shown of one value
 
@@ -55,6 +57,8 @@ def _judge(receipt: dict[str, Any]) -> tuple[Status, str]:
         return "broken", "OUTSIDE THE GUARANTEE: more was spent than was promised"
     if not (receipt.get("private") is True and receipt.get("within_guarantee") is True):
         return "unknown", "The receipt does not say whether the release is private"
+    if receipt.get("seed") is not None:
+        return "broken", GUESSABLE
     epsilon, window = _number(receipt.get("epsilon")), _number(receipt.get("window"))
     if epsilon is None or window is None:
         return "private", "Private, as the receipt states it"
@@ -69,12 +73,13 @@ def _cautions(receipt: dict[str, Any]) -> list[str]:
         worst = _number(_look(receipt, "worst_window", "person_position", "epsilon"))
         spent = "more than epsilon" if worst is None else f"up to {worst:g}"
         cautions.append(f"Counted per person and position, {spent} was spent in one window.")
-    told = " ".join(_text(line) for line in _entries(receipt.get("not_protected")))
-    if receipt.get("seed") is not None and "seed" not in told:
-        cautions.append(
-            f"The seed is known ({_text(receipt['seed'])}): whoever knows it can draw the noise "
-            "again. Use a random seed for anything you publish."
-        )
+    n_releases = _number(_look(receipt, "composition", "n_releases"))
+    if n_releases is not None and n_releases > 1:
+        total = _number(_look(receipt, "composition", "epsilon"))
+        spent = "no bound" if total is None else f"epsilon {total:g}"
+        cautions.append(f"This is release {n_releases:,} of the same data: {spent} in total.")
+    if receipt.get("seed") is not None:
+        cautions.append(f"The seed is the number {_text(receipt['seed'])}: {GUESSING}.")
     if receipt.get("box_inferred_from_data") is True:
         cautions.append("The box was taken from the data: the outermost positions are not hidden.")
     if receipt.get("length_scale_from_data") is True:

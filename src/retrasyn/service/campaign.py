@@ -13,7 +13,7 @@ from retrasyn.messages import MICRO, Manifest, Round
 from retrasyn.methods import Method
 from retrasyn.privacy.selection import age_thresholds
 from retrasyn.run_settings import RunSettings
-from retrasyn.service.secrets import Secrets, Signer
+from retrasyn.service.secrets import KeyRing, Secrets
 from retrasyn.service.settings import CampaignSettings
 from retrasyn.simulation.accounting import usual_place_of
 from retrasyn.space import Box, Grid
@@ -33,6 +33,7 @@ def run_settings_of(settings: CampaignSettings) -> RunSettings:
         unit=settings.unit,
         settings={name: setting_text(value) for name, value in settings.settings.items()},
         oracle=settings.oracle,
+        fewest=settings.fewest,
     )
     method = run.method
     if not method.division.private:
@@ -147,29 +148,29 @@ class Campaign:
     id: bytes
     envelope: bytes
     run_settings: RunSettings
-    signer: Signer = field(repr=False)
+    ring: KeyRing = field(repr=False)
 
     @classmethod
     def of(cls, settings: CampaignSettings, secrets: Secrets) -> Campaign:
         """Build a campaign whose epoch is known."""
-        signer = secrets.signer()
+        ring = secrets.key_ring()
         run = run_settings_of(settings)
         if not isinstance(settings.epoch, int):
             raise AssertionError("the epoch is decided first")  # noqa: TRY004 - our mistake
-        manifest = manifest_of(settings, run, key=signer.public, epoch=settings.epoch)
+        manifest = manifest_of(settings, run, key=ring.first, epoch=settings.epoch)
         text = encode_manifest(manifest)
         return cls(
             settings=settings,
             manifest=manifest,
             text=text,
             id=manifest_id(text),
-            envelope=signer.sign("manifest", text),
+            envelope=ring.signer.sign("manifest", text),
             run_settings=dataclasses.replace(
                 run,
                 seed=secrets.seed() if settings.seed == "random" else settings.seed,
                 seed_is_secret=True,
             ),
-            signer=signer,
+            ring=ring,
         )
 
     @property
@@ -179,7 +180,7 @@ class Campaign:
 
     def sign(self, kind: str, text: bytes) -> bytes:
         """Return a text in a signed envelope."""
-        return self.signer.sign(kind, text)
+        return self.ring.signer.sign(kind, text)
 
     def make_curator(self, engine: Engine | None = None) -> Curator:
         """Return a curator that has seen nothing yet; an engine serves one at a time."""

@@ -17,6 +17,7 @@ from retrasyn.curator import Curator
 from retrasyn.errors import CheckpointError, OutputError
 from retrasyn.files import make_durable
 from retrasyn.messages import MICRO, Flags, Release
+from retrasyn.poisoning import EvidencePool
 from retrasyn.privacy.receipt import Holds, Receipt
 from retrasyn.service.aggregation import HERE, Engines
 from retrasyn.service.campaign import Campaign
@@ -36,12 +37,14 @@ class CampaignState:
     campaign: Campaign
     engines: Engines = HERE
     recorded: Recorded = field(init=False)
+    evidence: EvidencePool = field(init=False)  # of the last rounds; the store keeps it
     presence: Presence = field(default_factory=Presence)
     size: int = 0  # of the last round that was folded
     last: int | None = None  # timestamp of the last round that was folded
     n_enrolled: int = 0  # then
 
     def __post_init__(self) -> None:
+        self.evidence = EvidencePool(self.campaign.manifest.gap)
         self.recorded = Recorded(self.campaign.make_curator(self.engines.streams))
 
     @property

@@ -16,6 +16,8 @@ from retrasyn.errors import CheckpointError
 from retrasyn.messages import Manifest, Question, Release
 from retrasyn.oracles.registry import row_for
 from retrasyn.poisoning import inspect
+from retrasyn.poisoning.evidence import EvidencePool, Piece
+from retrasyn.poisoning.evidence import to_bytes as evidence_bytes
 from retrasyn.privacy.ledger import Ledger
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.service.admission.open_rounds import AcceptedReports
@@ -23,7 +25,7 @@ from retrasyn.service.aggregation import Sums, add_up
 from retrasyn.service.calendar import check_silence
 from retrasyn.service.enrolment import RoundHeartbeats
 from retrasyn.service.folded_round import FoldedRound, from_bytes, to_bytes
-from retrasyn.service.store import FoldedRow, RoundRow
+from retrasyn.service.store import EvidenceRow, FoldedRow, RoundRow
 from retrasyn.simulation.rounds import Answers, Folded
 from retrasyn.wire.frames import n_answers, question_code, question_of
 
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 Reports = dict[Question, tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]]
 """Bits [n, bytes] and keys [n] by question."""
+FALSE_ALARMS = 0.01
+"""Probability that the rounds of one gap, all of them honest, raise any alarm."""
 _log = logging.getLogger(__name__)
 
 
@@ -42,7 +46,7 @@ class Closing:
 
     runtime: CampaignRuntime
     stepping: bool = False  # still set after a step: it did not end well
-    _ready: dict[int, tuple[FoldedRound, FoldedRow, bytes]] = field(default_factory=dict)
+    _ready: dict[int, ReadyRound] = field(default_factory=dict)
     _unwritten: list[tuple[Release, Receipt]] = field(default_factory=list)
 
     async def fold_due(self, now: float) -> None:
@@ -93,16 +97,21 @@ class Closing:
         admission, counters = runtime.admission, runtime.counters
         if t not in self._ready:  # should the store fail, it gets the very same again
             self._ready[t] = await self._add_up(row)
-        round_, folded_row, marks = self._ready[t]
+        ready = self._ready[t]
         forget = max(t - admission.marks_kept, 0)
         await runtime.write_queue.run(
-            runtime.store.fold, folded_row, marks=marks, forget_before=forget
+            runtime.store.fold,
+            ready.row,
+            marks=ready.marks,
+            forget_before=forget,
+            evidence=ready.evidence_row(t, runtime.state.evidence),
         )
         admission.forget_round(t)
-        admission.restore_marks(t, marks)  # should it have read an empty round after a failure
+        admission.restore_marks(t, ready.marks)  # it may have read an empty round after a failure
+        runtime.state.evidence.keep(t, ready.piece)
         del self._ready[t], runtime.calendar.waiting[t]
         self.stepping = True
-        release = await asyncio.to_thread(self._step, round_)
+        release = await asyncio.to_thread(self._step, ready.round)
         self.stepping = False
         await self._release()
         counters.rounds_folded += 1
@@ -114,14 +123,19 @@ class Closing:
             *(t, release.n_reports, release.n_points, counters.fold_seconds),
         )
 
-    async def _add_up(self, row: RoundRow) -> tuple[FoldedRound, FoldedRow, bytes]:
+    async def _add_up(self, row: RoundRow) -> ReadyRound:
         """Accept no more reports for a round, and compute what remains of it."""
         runtime, counters = self.runtime, self.runtime.counters
         runtime.admission.close_round(row.t)
         await runtime.write_queue.settle()
         accepted, devices = runtime.admission.accepted(row.t), runtime.devices
-        round_, n_dropped = await asyncio.to_thread(
-            fold, row, accepted, runtime.state, n_enrolled=devices.n, n_ever=devices.n_ever
+        round_, n_dropped, found = await asyncio.to_thread(
+            fold,
+            row,
+            accepted,
+            runtime.state,
+            n_enrolled=devices.n,
+            n_ever=devices.n_ever,
         )
         counters.reports_dropped += n_dropped
         counters.reports_folded += sum(
@@ -129,6 +143,7 @@ class Closing:
         )
         counters.heartbeats_folded += accepted.keys.size
         counters.alarms += len(round_.alarms)
+        runtime.note_inspection(row.t, round_.alarms, found.not_tested)
         if n_dropped or round_.alarms:
             alarms = ",".join(round_.alarms) or "none"
             _log.warning("reports look odd t=%d dropped=%d alarms=%s", row.t, n_dropped, alarms)
@@ -136,7 +151,8 @@ class Closing:
         folded_row = FoldedRow(
             t=row.t, body=to_bytes(round_, manifest), digest=round_.digest(manifest.ages)
         )
-        return round_, folded_row, accepted.marks
+        piece = runtime.state.evidence.joined(row.t, found.evidence)
+        return ReadyRound(round=round_, row=folded_row, marks=accepted.marks, piece=piece)
 
     def _step(self, round_: FoldedRound) -> Release:
         """Let the curator step, and hold its release ready to be written."""
@@ -197,10 +213,39 @@ class Closing:
             self.runtime.counters.releases_written += 1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadyRound:
+    """A round that is added up, as the store and the curator get it."""
+
+    round: FoldedRound
+    row: FoldedRow
+    marks: bytes
+    piece: Piece  # evidence of the round, and of those that share a piece of the pool with it
+
+    def evidence_row(self, t: int, pool: EvidencePool) -> EvidenceRow:
+        """Return the evidence as the store keeps it."""
+        oldest = t + 2 - pool.gap
+        return EvidenceRow(t=pool.first_of(t), body=evidence_bytes(self.piece), oldest=oldest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundInspection:
+    """What the inspection of a round's reports found, over all questions."""
+
+    alarms: tuple[str, ...]
+    not_tested: tuple[str, ...]
+    evidence: Piece
+
+
 def fold(
-    row: RoundRow, accepted: AcceptedReports, state: CampaignState, *, n_enrolled: int, n_ever: int
-) -> tuple[FoldedRound, int]:
-    """Return what remains of a round, and how many reports the curator's ledger refuses.
+    row: RoundRow,
+    accepted: AcceptedReports,
+    state: CampaignState,
+    *,
+    n_enrolled: int,
+    n_ever: int,
+) -> tuple[FoldedRound, int, RoundInspection]:
+    """Return what remains of a round, how many reports the ledger refuses, and what looks odd.
 
     Admission refuses them, too, when they arrive; this is the second check.
     """
@@ -221,8 +266,9 @@ def fold(
         answers=_add_up(reports, manifest, row, state.engines.sums),
         flags=flags,
     )
-    alarms = _look_for_poison(reports, manifest, row.epsilon, curator.state.memory.released)
-    return FoldedRound(folded=folded, n_ever=n_ever, changes=changes, alarms=alarms), n_dropped
+    found = _look_for_poison(reports, manifest, row, state)
+    round_ = FoldedRound(folded=folded, n_ever=n_ever, changes=changes, alarms=found.alarms)
+    return round_, n_dropped, found
 
 
 def _rested(
@@ -263,16 +309,29 @@ def _add_up(
 def _look_for_poison(
     reports: Reports,
     manifest: Manifest,
-    epsilon: int,
-    expected: npt.NDArray[np.float64] | None,
-) -> tuple[str, ...]:
-    """Return the names of the poisoning tests that raised an alarm."""
-    found: list[str] = []
+    row: RoundRow,
+    state: CampaignState,
+) -> RoundInspection:
+    """Inspect the reports on each question, with the evidence of the rounds before.
+
+    All inspections of a gap share one probability of a false alarm.
+    """
+    expected = state.curator.state.memory.released
+    alarms, not_tested, evidence = list[str](), list[str](), {}
+    n_kinds = sum(about not in ("older", "present") for about in manifest.strata)
     for question, (bits, _) in reports.items():
         if not row_for(question, manifest.oracle).poisoning_tests:
             continue
-        n = n_answers(question, manifest)
-        plausible = expected if question.about == "transition" else None
-        inspection = inspect(bits, n, epsilon=epsilon, expected=plausible)
-        found += [f"{question.about}/{alarm.test}" for alarm in inspection.alarms]
-    return tuple(found)
+        code = question_code(question, manifest.ages)
+        inspection = inspect(
+            bits,
+            n_answers(question, manifest),
+            epsilon=row.epsilon,
+            expected=expected if question.about == "transition" else None,
+            false_alarms=FALSE_ALARMS / (manifest.gap * n_kinds),
+            before=state.evidence.before(row.t, code, row.epsilon),
+        )
+        alarms += [f"{question.about}/{alarm.test}" for alarm in inspection.alarms]
+        not_tested += [f"{question.about}/{line}" for line in inspection.not_tested]
+        evidence[code, row.epsilon] = inspection.evidence
+    return RoundInspection(alarms=tuple(alarms), not_tested=tuple(not_tested), evidence=evidence)

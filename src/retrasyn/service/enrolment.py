@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,35 +18,40 @@ from retrasyn.arrays import grown
 from retrasyn.errors import SettingError, UnknownToken
 from retrasyn.messages import ENTERING, QUITTING, Flags
 from retrasyn.service.store.base import CampaignStore, DeviceRow
+from retrasyn.wire.canonical import signed_part
 from retrasyn.wire.frames import tag_of
 from retrasyn.wire.layout import DEVICE_BYTES
 
 if TYPE_CHECKING:
     from retrasyn.service.admission.admission import Admission
     from retrasyn.service.runtime import Counters
+    from retrasyn.service.secrets import Agreement
     from retrasyn.service.write_queue import WriteQueue
 
 MOST_AT_ONCE = 10_000
 _SECRET_BYTES = 32
 _TOKEN_BYTES = 18
-LEAVE = b"retrasyn/1/leave\n"
-"""What a device that leaves puts its tag on, before the manifest's id and its own."""
 _NOT_HERE = -1
 
 
 @dataclass(frozen=True, slots=True)
 class NewDevice:
-    """The id and the secret key of a new device, which it is told once."""
+    """The id of a new device, and the key agreed on with it, which is never sent."""
 
     device: bytes = field(repr=False)  # id, 16 bytes
     key: bytes = field(repr=False)  # 32 bytes
+
+    @property
+    def tag(self) -> bytes:
+        """What shows a device that whoever answers has agreed on the same key."""
+        return tag_of(self.key, signed_part("enrolled", self.device))
 
 
 @dataclass(slots=True)
 class EnrolledDevices:
     """The enrolled devices, in memory as in the store."""
 
-    campaign: bytes  # id of the manifest, which a device names when it leaves
+    campaign: bytes  # id of the manifest
     store: CampaignStore
     admission: Admission
     write_queue: WriteQueue
@@ -87,28 +93,43 @@ class EnrolledDevices:
         await self.write_queue.run(self.store.add_tokens, [_hash(token) for token in tokens])
         return tokens
 
-    async def enrol(self, tokens: list[str]) -> list[NewDevice]:
-        """Use tokens up, one device each; all of them or none."""
+    async def enrol(
+        self, tokens: Sequence[str], publics: Sequence[bytes], agreement: Agreement
+    ) -> list[NewDevice]:
+        """Use tokens up, one device each, and agree on a key with each; all of them or none."""
         if not 1 <= len(tokens) <= MOST_AT_ONCE or len(set(tokens)) != len(tokens):
             raise UnknownToken(
                 f"1 to {MOST_AT_ONCE:,} different tokens enrol as many devices; nobody was enrolled"
             )
-        fresh = [(os.urandom(DEVICE_BYTES), os.urandom(_SECRET_BYTES)) for _ in tokens]
         hashes = [_hash(token) for token in tokens]
+        if await self.write_queue.run(self.store.n_tokens, hashes) < len(hashes):
+            raise UnknownToken("a token is unknown or used; strangers get no arithmetic done")
+        fresh = await asyncio.to_thread(self._agree, publics, agreement)
         keys = await self.write_queue.run(self.store.enrol, hashes, fresh)
         for key, (device, secret) in zip(keys, fresh, strict=True):
             self.add(DeviceRow(key, device, secret))
         self.counters.devices_enrolled += len(fresh)
         return [NewDevice(device, secret) for device, secret in fresh]
 
-    async def leave(self, device: bytes, tag: bytes) -> bool:
-        """Forget a device that asks for it with its own tag; False if the tag is wrong."""
+    def _agree(self, publics: Sequence[bytes], agreement: Agreement) -> list[tuple[bytes, bytes]]:
+        """Return an id and the agreed key for each public key."""
+        ids = [os.urandom(DEVICE_BYTES) for _ in publics]
+        return [
+            (device, agreement.key_for(public, manifest=self.campaign, device=device))
+            for device, public in zip(ids, publics, strict=True)
+        ]
+
+    async def leave(self, device: bytes, tag: bytes) -> bytes | None:
+        """Forget a device that asks for it with its own tag, and return the tag that confirms it.
+
+        None if the tag is wrong.
+        """
         row = self._rows.get(device)
         secret = bytes(_SECRET_BYTES) if row is None else row.secret  # the same work either way
-        right = tag_of(secret, LEAVE + self.campaign + device)
+        right, left = (tag_of(secret, signed_part(kind, device)) for kind in ("leave", "left"))
         if not hmac.compare_digest(right, tag) or row is None:
-            return False
-        return await self.revoke(device)
+            return None
+        return left if await self.revoke(device) else None
 
     async def revoke(self, device: bytes) -> bool:
         """Forget a device; what it has sent still counts. False if there is none of that id."""

@@ -8,14 +8,14 @@ import json
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from retrasyn.bounded_json import parse_json
-from retrasyn.data.metadata import Clock
-from retrasyn.data.reading_files import read, read_columns
+from retrasyn.data.metadata import Clock, Metadata
+from retrasyn.data.reading_files import read_columns
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.data.writing_files import write
 from retrasyn.errors import InputError, OutputError
@@ -27,8 +27,6 @@ from retrasyn.service.campaign import Campaign
 from retrasyn.service.viewing.source import ReleaseSource, Summary, TimestampPoints
 from retrasyn.space import Grid
 
-MOST_AT_ONCE = 10_000
-"""Timestamps that one answer may hold."""
 _CACHED = 512  # summaries
 
 
@@ -40,6 +38,7 @@ class Releases(ReleaseSource):
     campaign: Campaign
     timestamps: list[int] = field(default_factory=list)  # of what is there, ascending
     _recent: OrderedDict[int, Summary] = field(default_factory=OrderedDict, repr=False)
+    _sizes: dict[int, int] = field(default_factory=dict, repr=False)  # points of releases
 
     @classmethod
     def open(cls, folder: Path, campaign: Campaign) -> Releases:
@@ -115,31 +114,23 @@ class Releases(ReleaseSource):
         except InputError:
             return None
 
-    def points(self, first: int | None, last: int | None) -> Trajectories:
-        """Return all synthetic points of a range of time as streams; there may be none."""
-        found = self.within(first, last)
-        if len(found) > MOST_AT_ONCE:
-            raise InputError(
-                f"{len(found):,} timestamps are too many at once; ask for {MOST_AT_ONCE:,} at most"
-            )
-        parts = [read(self.path(t)) for t in found if self._n_points(t)]
-        if not parts:
-            return _no_points(self._clock)
-        return Trajectories.from_columns(
-            traj_id=np.concatenate([part.traj_id for part in parts]),
-            t=np.concatenate([part.t for part in parts]),
-            x=np.concatenate([part.x for part in parts]),
-            y=np.concatenate([part.y for part in parts]),
-            clock=self._clock,
-        )
+    def metadata(self) -> Metadata:
+        """Return the clock and the coordinate system of the points."""
+        return Metadata(self._clock, None)
 
-    def receipt(self, t: int | None = None) -> str | None:
-        """Return the receipt of release t, or of the newest; None if it does not exist."""
+    def n_points(self, t: int) -> int:
+        """Return how many points release t has; 0 if it does not exist."""
+        found = self._sizes.get(t) or super(Releases, self).n_points(t)
+        self._sizes[t] = found
+        return found
+
+    def open_receipt(self, t: int | None = None) -> BinaryIO | None:
+        """Open the receipt of release t, or of the newest; None if it does not exist."""
         t = self.newest if t is None else t
         if t is None or not self.has(t):
             return None
         try:
-            return receipt_place(self.path(t)).read_text(encoding="utf-8")
+            return receipt_place(self.path(t)).open("rb")
         except OSError:
             return None
 
@@ -148,10 +139,6 @@ class Releases(ReleaseSource):
         manifest = self.campaign.manifest
         begin = dt.datetime.fromtimestamp(manifest.epoch, dt.UTC)
         return Clock(begin.isoformat(), float(manifest.period))
-
-    def _n_points(self, t: int) -> int:
-        summary = self.summary(t)
-        return 0 if summary is None else int(summary["n_points"])
 
     def _summary_place(self, t: int) -> Path:
         return self.folder / f"{t:010d}.summary.json"
@@ -182,8 +169,3 @@ def _trajectories(release: Release, clock: Clock) -> Trajectories:
         y=release.y,
         clock=clock,
     )
-
-
-def _no_points(clock: Clock) -> Trajectories:
-    nobody, nowhere = np.empty(0, np.int64), np.empty(0)
-    return Trajectories(nobody, nobody, np.zeros(1, np.int64), nowhere, nowhere, clock=clock)

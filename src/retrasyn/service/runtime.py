@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrasyn.messages import MICRO
+from retrasyn.poisoning.evidence import from_bytes
 from retrasyn.privacy.receipt import state_guarantee
 from retrasyn.service.admission.admission import Admission
 from retrasyn.service.aggregation import HERE, Engines
@@ -17,6 +18,7 @@ from retrasyn.service.calendar import Calendar, ServiceClock
 from retrasyn.service.campaign import Campaign
 from retrasyn.service.campaign_state import CampaignState, Snapshots
 from retrasyn.service.enrolment import EnrolledDevices
+from retrasyn.service.folded_round import from_bytes as read_folded
 from retrasyn.service.releases import Releases
 from retrasyn.service.settings import Settings
 from retrasyn.service.store import CampaignStore
@@ -69,6 +71,8 @@ class CampaignRuntime:
     snapshots: Snapshots
     releases: Releases
     feed: Feed
+    alarms: dict[int, tuple[str, ...]]  # of the rounds of the last gap that raised any
+    not_tested: tuple[str, ...] = ()  # by the last inspection
     state_lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # one step or decision at a time
     troubles: dict[str, str] = field(default_factory=dict)  # what fails at the moment, and why
     stopped: bool = False
@@ -102,6 +106,9 @@ class CampaignRuntime:
             snapshots = Snapshots.open(folder / "snapshots" / name)
             state = await asyncio.to_thread(snapshots.load, campaign, until=until, engines=engines)
             releases = Releases.open(folder / "releases" / name, campaign)
+            for t, body in await write_queue.run(lambda: list(store.evidence())):
+                state.evidence.pieces[t] = from_bytes(body)
+            alarms = await write_queue.run(_latest_alarms, campaign, store, until)
         except BaseException:
             await write_queue.close()
             raise
@@ -119,6 +126,7 @@ class CampaignRuntime:
             snapshots=snapshots,
             releases=releases,
             feed=Feed(releases.after),
+            alarms=alarms,
         )
 
     @property
@@ -202,6 +210,14 @@ class CampaignRuntime:
             "reason": self.reason,
         }
 
+    def note_inspection(self, t: int, alarms: tuple[str, ...], not_tested: tuple[str, ...]) -> None:
+        """Remember for the operator what the inspection of a round found, for one gap."""
+        self.not_tested = not_tested
+        if alarms:
+            self.alarms[t] = alarms
+        gap = self.campaign.manifest.gap
+        self.alarms = {then: found for then, found in self.alarms.items() if then > t - gap}
+
     def operator_status(self) -> dict[str, Any]:
         """Return what /v1/operator/status tells the operator besides."""
         return {
@@ -210,6 +226,9 @@ class CampaignRuntime:
             "n_ever_enrolled": self.devices.n_ever,
             "n_waiting_rounds": len(self.calendar.waiting),
             "n_waiting_frames": self.write_queue.n_waiting,
+            "n_waiting_reports": self.state.curator.state.n_waiting,
+            "alarms": {str(t): list(names) for t, names in sorted(self.alarms.items())},
+            "not_tested": list(self.not_tested),
             "troubles": dict(self.troubles),
             "counters": self.counters.to_dict(),
         }
@@ -228,6 +247,16 @@ async def _load_calendar(
     for row in rows:
         calendar.add(row, waits=row.t in waiting)
     return calendar, max((row.t for row in rows if row.t not in waiting), default=-1)
+
+
+def _latest_alarms(
+    campaign: Campaign, store: CampaignStore, until: int
+) -> dict[int, tuple[str, ...]]:
+    """Return the alarms of the rounds of the last gap, by timestamp."""
+    manifest = campaign.manifest
+    rows = store.folded(max(until + 1 - manifest.gap, 0))
+    found = {row.t: read_folded(row.body, manifest).alarms for row in rows}
+    return {t: alarms for t, alarms in found.items() if alarms}
 
 
 async def _refill(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -123,7 +124,9 @@ class Scheduler:
 
 def rehearse(campaign: Campaign) -> None:
     """Fold and release a few rounds of made-up reports, and forget them."""
-    manifest, state = campaign.manifest, CampaignState(campaign)
+    at_once = dataclasses.replace(campaign.run_settings, fewest=1)  # or nothing would be estimated
+    state = CampaignState(dataclasses.replace(campaign, run_settings=at_once))
+    manifest = campaign.manifest
     whole = manifest.division == "population"
     for t in range(_ROUNDS):
         row = RoundRow(
@@ -131,7 +134,7 @@ def rehearse(campaign: Campaign) -> None:
         )
         accepted = _made_up(campaign, row)
         n = accepted.keys.size
-        round_, _ = fold(row, accepted, state, n_enrolled=n, n_ever=n)
+        round_, *_ = fold(row, accepted, state, n_enrolled=n, n_ever=n)
         state.receipt(state.step(round_))
 
 

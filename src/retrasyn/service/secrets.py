@@ -1,4 +1,4 @@
-"""The folder of a service: its lock, its signing key, its seed and the operator's token.
+"""The folder of a service: its lock, its keys, its seed and the operator's token.
 
 Secrets are files that only their owner may read, made once and never shown.
 """
@@ -6,16 +6,23 @@ Secrets are files that only their owner may read, made once and never shown.
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import secrets
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from retrasyn.errors import InputError, MissingExtra, OutputError, SettingError
+from retrasyn.bounded_json import parse_json
+from retrasyn.errors import InputError, MissingExtra, OutputError, SettingError, WireError
 from retrasyn.files import is_there, write_durably
 from retrasyn.wire.canonical import seal, signed_part
+from retrasyn.wire.keys import MAX_SUCCESSIONS, agreed_key, write_agreement, write_succession
+from retrasyn.wire.layout import SUCCESSION
 
+_KEYS = "curator.key"
 _KEY_BYTES = 32
 _SHORTEST_TOKEN = 16
 
@@ -52,16 +59,49 @@ class Secrets:
             os.close(self._lock)
             self._lock = None
 
-    def signer(self) -> Signer:
-        """Return the curator's signing key, drawn at the first start."""
-        text = self._secret("curator.key", lambda: secrets.token_hex(_KEY_BYTES))
+    def key_ring(self) -> KeyRing:
+        """Return the curator's keys, drawn at the first start."""
+        text = self._secret(_KEYS, lambda: json.dumps(_fresh_keys()))
+        if len(text) == 2 * _KEY_BYTES:
+            raise SettingError(
+                f"folder {self.folder} holds a campaign of wire version 1, which sent the keys of "
+                "its devices openly; begin a new one with another --folder, where they enrol again"
+            )
         try:
-            return Signer(bytes.fromhex(text))
-        except ValueError:
+            return KeyRing.of(parse_json(text))
+        except (ValueError, KeyError, TypeError, struct.error):
             raise InputError(
-                f"{self.folder / 'curator.key'} is no signing key; put it back from a copy, or "
-                "remove it and begin a new campaign"
+                f"{self.folder / _KEYS} holds no keys; put it back from a copy, or remove it and "
+                "begin a new campaign"
             ) from None
+
+    def rotate(self, now: float, *, overlap: float) -> KeyRing:
+        """Draw new keys, which the old one vouches for; it counts on for `overlap` seconds."""
+        if not is_there(self.folder / _KEYS):
+            raise SettingError(
+                f"folder {self.folder} holds no keys of a curator; name that of a service"
+            )
+        ring, until, kept = self.key_ring(), int(now + overlap), _fresh_keys()
+        if len(ring.successions) == MAX_SUCCESSIONS:
+            raise SettingError(f"{MAX_SUCCESSIONS:,} keys are enough; begin a new campaign")
+        new = Signer(bytes.fromhex(kept["signing"]))
+        body = write_succession(before=ring.signer.public, key=new.public, until=until)
+        newest = body + ring.signer.signature("succession", body)
+        kept["successions"] = [one.hex() for one in (*ring.successions, newest)]
+        kept["before"] = {"agreement": ring.agreement.private.hex(), "until": until}
+        self._keep(kept)
+        return KeyRing.of(kept)
+
+    def forget_old_keys(self, now: float) -> None:
+        """Delete the agreement key before the last succession, if it counts no more."""
+        if not is_there(self.folder / _KEYS):
+            return
+        ring = self.key_ring()
+        if ring.before is not None and ring.before[1] <= now:
+            self._keep(parse_json(_read(self.folder / _KEYS)) | {"before": None})
+
+    def _keep(self, keys: dict[str, Any]) -> None:
+        write_durably(self.folder / _KEYS, json.dumps(keys).encode() + b"\n", private=True)
 
     def seed(self) -> int:
         """Return the seed of the synthesis, drawn at the first start."""
@@ -96,6 +136,16 @@ def _read(path: Path) -> str:
         raise InputError(f"{path} cannot be read; put it back from a copy") from None
 
 
+def _fresh_keys() -> dict[str, Any]:
+    """Draw keys, in the form in which they are kept."""
+    return {
+        "signing": secrets.token_hex(_KEY_BYTES),
+        "agreement": secrets.token_hex(_KEY_BYTES),
+        "before": None,  # the agreement key before, and until when it counts
+        "successions": [],
+    }
+
+
 class Signer:
     """An Ed25519 key that signs manifests and rounds."""
 
@@ -113,6 +163,82 @@ class Signer:
         self._private = Ed25519PrivateKey.from_private_bytes(private)
         self.public: bytes = self._private.public_key().public_bytes_raw()
 
+    def signature(self, kind: str, text: bytes) -> bytes:
+        """Return the signature of a text of some kind."""
+        return self._private.sign(signed_part(kind, text))
+
     def sign(self, kind: str, text: bytes) -> bytes:
         """Return a text in a signed envelope."""
-        return seal(text, self._private.sign(signed_part(kind, text)))
+        return seal(text, self.signature(kind, text))
+
+
+class Agreement:
+    """An X25519 key with which devices agree on theirs."""
+
+    __slots__ = ("_private", "private", "public")
+
+    def __init__(self, private: bytes) -> None:
+        from cryptography.hazmat.primitives.asymmetric.x25519 import (  # noqa: PLC0415 - an extra
+            X25519PrivateKey,
+        )
+
+        self._private = X25519PrivateKey.from_private_bytes(private)
+        self.private = private
+        self.public: bytes = self._private.public_key().public_bytes_raw()
+
+    def key_for(self, public: bytes, *, manifest: bytes, device: bytes) -> bytes:
+        """Return the key agreed on with a device by its public key; `WireError` if it is none."""
+        from cryptography.hazmat.primitives.asymmetric.x25519 import (  # noqa: PLC0415 - an extra
+            X25519PublicKey,
+        )
+
+        try:
+            shared = self._private.exchange(X25519PublicKey.from_public_bytes(public))
+        except ValueError:
+            raise WireError("a device's public key is none; draw it anew") from None
+        return agreed_key(
+            shared, agreement=self.public, public=public, manifest=manifest, device=device
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRing:
+    """All keys of a curator: those in use, those that count for a while, and how they followed."""
+
+    signer: Signer = field(repr=False)
+    agreement: Agreement = field(repr=False)
+    before: tuple[Agreement, int] | None = field(repr=False)  # and the Unix seconds of its end
+    successions: tuple[bytes, ...]  # signed, oldest first
+
+    @classmethod
+    def of(cls, kept: dict[str, Any]) -> KeyRing:
+        """Read keys in the form in which they are kept."""
+        before = kept["before"]
+        return cls(
+            signer=Signer(bytes.fromhex(kept["signing"])),
+            agreement=Agreement(bytes.fromhex(kept["agreement"])),
+            before=before and (Agreement(bytes.fromhex(before["agreement"])), before["until"]),
+            successions=tuple(bytes.fromhex(one) for one in kept["successions"]),
+        )
+
+    @property
+    def first(self) -> bytes:
+        """The first key of the curator, by which its manifests name it."""
+        if not self.successions:
+            return self.signer.public
+        first: bytes = SUCCESSION.unpack_from(self.successions[0])[2]
+        return first
+
+    @property
+    def statement(self) -> bytes:
+        """What devices are told of the keys."""
+        body = write_agreement(self.agreement.public)
+        return b"".join((body, self.signer.signature("agreement", body), *self.successions))
+
+    def agreement_of(self, public: bytes, now: float) -> Agreement | None:
+        """Return the agreement key that a device used, if it counts."""
+        if public == self.agreement.public:
+            return self.agreement
+        if self.before is not None and public == self.before[0].public and now < self.before[1]:
+            return self.before[0]
+        return None

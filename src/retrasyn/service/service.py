@@ -61,6 +61,7 @@ class Service:
         self._secrets = secrets = Secrets.open(server.folder)
         try:
             self.operator_token = secrets.operator_token(server.operator_token_file)
+            secrets.forget_old_keys(now)
             self._store = store = await asyncio.to_thread(self._open_store)
             known = await asyncio.to_thread(store.campaigns)
             chosen = choose(

@@ -144,6 +144,13 @@ class CampaignSettings(SettingsTable):
     oracle: Annotated[OracleWish, PlainValidator(_check_oracle)] = Field(
         default=PAPER_ORACLE, description="How devices hide their state."
     )
+    fewest: int = Field(
+        default=50,
+        description="Reports on a question that are estimated at least; fewer wait and are added "
+        "to the next round's.",
+        ge=1,
+        le=1 << 20,
+    )
     period: int = Field(default=60, description="Seconds from one round to the next.", ge=1, le=DAY)
     close_after: int | None = Field(
         default=None,
@@ -223,6 +230,10 @@ class ServerSettings(SettingsTable):
         default=None,
         description="Address that devices use, if it is not host and port (a proxy, say).",
     )
+    allowed_hosts: tuple[str, ...] = Field(
+        default=(),
+        description="Other host names it answers to, such as curator.example.org.",
+    )
     engine: Literal["local", "ray"] = Field(
         default="local", description="Where synthetic streams live: in this process, or on Ray."
     )
@@ -253,6 +264,13 @@ class LimitSettings(SettingsTable):
         default=20, description="Rounds from one snapshot to the next.", ge=1
     )
     feed_clients: int = Field(default=100, description="Readers of the live feed at once.", ge=0)
+    readers: int = Field(
+        default=256, description="Readers of long answers at once, feeds included.", ge=1
+    )
+    reader_seconds: float = Field(
+        default=60.0, description="Seconds until a reader that takes nothing is cut.", gt=0
+    )
+    max_points: int = Field(default=10_000_000, description="Points of one answer.", ge=1)
 
 
 class Settings(SettingsTable):

@@ -10,6 +10,7 @@ from retrasyn.messages import MICRO, Question
 from retrasyn.methods import Method, parts_of, settings_of
 from retrasyn.oracles.registry import find_oracle, n_answers
 from retrasyn.privacy.receipt import (
+    Composition,
     Lifetime,
     Receipt,
     ReportedRounds,
@@ -18,6 +19,7 @@ from retrasyn.privacy.receipt import (
     WorstWindow,
     WorstWindows,
     describe_presence,
+    headline_of,
     left_open,
     state_guarantee,
 )
@@ -75,6 +77,10 @@ def replays_of(curator: Curator) -> tuple[Replay, Replay]:
     return Replay(curator.gap, furthest), Replay(curator.window + 1, furthest)
 
 
+DEVICES = "rounds"
+"""The source of reports that real devices make: each counts what it sends itself."""
+
+
 def usual_place_of(
     settings: RunSettings, *, period: float | None = None, lifetime_cap: float | None = None
 ) -> UsualPlace | None:
@@ -97,10 +103,12 @@ def receipt_of(
     after: int | None = None,
     period: float | None = None,
     lifetime_cap: float | None = None,
+    composition: Composition | None = None,
 ) -> Receipt:
     """Return the receipt of a run so far, with all its rounds or only those after a timestamp.
 
     A campaign has a period, in seconds, and a lifetime cap, in nats; a simulation has neither.
+    `composition` is what all releases of its data cost; None if it is not counted among them.
     """
     curator, state = run.curator, run.curator.state
     settings, method = curator.settings, curator.method
@@ -125,7 +133,17 @@ def receipt_of(
     errors = state.mean_errors
     first_t = 0 if state.first_t is None else state.first_t
     last_t = -1 if state.t is None else state.t
+    within = private and worst_declared <= curator.epsilon
     return Receipt(
+        headline=headline_of(
+            private=private,
+            within_guarantee=within,
+            seeded=not settings.seed_is_secret,
+            epsilon=curator.epsilon / MICRO,
+            window=curator.window,
+            unit=reading.unit,
+            composition=composition,
+        ),
         method=method.name,
         summary=method.summary,
         private=private,
@@ -149,7 +167,7 @@ def receipt_of(
         ),
         door=run.source_name,
         worst_window=WorstWindows(declared=declared, person_position=personal),
-        within_guarantee=private and worst_declared <= curator.epsilon,
+        within_guarantee=within,
         within_epsilon_per_person=private and worst_personal <= curator.epsilon,
         lifetime=Lifetime.of(
             per=ledger,
@@ -186,6 +204,7 @@ def receipt_of(
             ledger=reading.ledger,
             jump=reading.jump,
             seeded=not settings.seed_is_secret,
+            counted=composition is not None or run.source_name == DEVICES,
             has_users=run.has_users,
             box_inferred=settings.box_inferred,
             length_from_data=reading.length_scale == "data",
@@ -195,6 +214,7 @@ def receipt_of(
         ),
         standard_error=None if errors is None else StandardErrors(*errors),
         rounds=_rounds_of(state, after),
+        composition=composition,
     )
 
 

@@ -16,7 +16,7 @@ from retrasyn.curator import Curator
 from retrasyn.mechanisms.base import drive
 from retrasyn.messages import TRANSITION, Aggregate, Ask, Estimate, Flags, Grant, Question, Release
 from retrasyn.privacy.replay import Replay
-from retrasyn.simulation.accounting import replays_of
+from retrasyn.simulation.accounting import DEVICES, replays_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Recorded:
     n_users: int = 0  # devices that ever enrolled
     n_points_in: int = 0  # number of sharing devices, summed over all rounds
     n_points_out: int = 0
-    source_name: ClassVar[str] = "rounds"
+    source_name: ClassVar[str] = DEVICES
     has_users: ClassVar[bool] = True
     enrols_on_sight: ClassVar[bool] = False
     n_points_dropped: ClassVar[int] = 0
@@ -67,7 +67,7 @@ class Recorded:
         self.declared, self.personal = replays_of(self.curator)
 
     def step(self, folded: Folded) -> Release:
-        """Run one timestamp; a round without reports leaves the model unchanged."""
+        """Run one timestamp; without reports, or with too few, the model stays as it is."""
         curator, granted = self.curator, list[Grant]()
         unheard = {TRANSITION: NO_ANSWERS} | dict(folded.answers)
 
@@ -77,7 +77,7 @@ class Recorded:
             if found.keys.size == 0:
                 return None
             granted.append(grant)
-            return curator.estimate(grant, found.aggregate)
+            return curator.estimate(ask, grant, found.aggregate)
 
         dialogue = curator.begin(
             folded.t, size=folded.size, n_enrolled=folded.n_enrolled, flags=folded.flags

@@ -20,11 +20,12 @@ from retrasyn.engines.base import Engine
 from retrasyn.errors import SettingError
 from retrasyn.messages import Aggregate, Flags, Grant, Release
 from retrasyn.methods import Method
-from retrasyn.privacy.receipt import Receipt
+from retrasyn.privacy.receipt import Composition, Receipt
 from retrasyn.privacy.replay import Replay
 from retrasyn.run_settings import RunOptions, RunSettings
 from retrasyn.simulation.accounting import receipt_of, replays_of
 from retrasyn.simulation.checkpoint import Checkpoint, fingerprint
+from retrasyn.simulation.composition import ReleaseCount
 from retrasyn.simulation.population import Identities, Recording, SimulatedDevices, Step
 from retrasyn.simulation.report_sources import Counts, Reports, ReportSource, Truth
 from retrasyn.sinks.collected import Collected
@@ -179,9 +180,13 @@ class SimulatedRun:
         for step in self.recording.steps(after=self.simulation.curator.state.t):
             yield self.simulation.step(step)
 
-    def receipt(self) -> Receipt:
-        """Return the receipt of the run so far."""
-        return receipt_of(self.simulation)
+    def receipt(self, count: ReleaseCount | None = None) -> Receipt:
+        """Return the receipt of the run so far, which counts it if it is to be counted."""
+        return receipt_of(self.simulation, composition=self.covered(count))
+
+    def covered(self, count: ReleaseCount | None) -> Composition | None:
+        """Count what was spent so far among the releases of the data, before any of it leaves."""
+        return None if count is None else count.cover(self.simulation.personal.worst)
 
 
 def synthesize(
@@ -196,6 +201,8 @@ def synthesize(
     on_release: Callable[[Release], None] | None = None,
     engine: Engine | None = None,
     parts: str | os.PathLike[str] | None = None,
+    ledger_file: str | os.PathLike[str] | None = None,
+    budget: float | None = None,
     **options: Unpack[RunOptions],
 ) -> Synthesis:
     """Synthesise a private stream from recorded trajectories.
@@ -217,8 +224,11 @@ def synthesize(
             the same bytes.
         parts: A folder into which every shard writes its points. The trajectories that are
             returned then have none; read the folder.
+        ledger_file: A file that counts the releases of the same data: their epsilons add up, and
+            the receipt states the sum. Without it the receipt says that the run is not counted.
+        budget: With `ledger_file`: the most epsilon that all releases of the data may cost.
         **options: What else `RunSettings.of` takes: epsilon, window, seed, unit, ledger, jump,
-            length_scale, outside, faithful, settings, oracle and door.
+            length_scale, outside, faithful, settings, oracle, door and fewest.
 
     Returns:
         The synthetic trajectories and the receipt.
@@ -233,12 +243,17 @@ def synthesize(
         raise SettingError("give a RunSettings alone: grid, box and options are a part of it")
     else:
         settings = method
+    if budget is not None and ledger_file is None:
+        raise SettingError("a budget for all releases needs ledger_file, which counts them")
     folder = None if parts is None else Path(parts)
-    saved = None
+    data = "" if checkpoint is None and ledger_file is None else fingerprint(real)
+    saved = count = None
     if checkpoint is not None:
-        about = {"data": fingerprint(real)} | ({} if parts is None else {"parts": str(parts)})
+        about = {"data": data} | ({} if parts is None else {"parts": str(parts)})
         saved = Checkpoint.open(checkpoint, settings, about, resume=resume)
         settings = saved.settings
+    if ledger_file is not None:
+        count = ReleaseCount.open(Path(ledger_file), settings, data, budget=budget)
     run = SimulatedRun.of(
         real,
         settings,
@@ -248,9 +263,23 @@ def synthesize(
     collected = Collected() if folder is None else Scattered(folder)
     if folder is not None and (saved is None or not saved.resumes):
         drop_after(folder, -1)  # left over from an abandoned run
-    _run(run, collected, saved, progress, on_release)
+    _run(run, collected, saved, progress, _counted(on_release, run, count))
     synthetic = dataclasses.replace(collected.trajectories(), clock=real.clock, crs=real.crs)
-    return Synthesis(synthetic, run.receipt())
+    return Synthesis(synthetic, run.receipt(count))
+
+
+def _counted(
+    on_release: Callable[[Release], None] | None, run: SimulatedRun, count: ReleaseCount | None
+) -> Callable[[Release], None] | None:
+    """Return a callback that counts a run before it hands a release on."""
+    if on_release is None or count is None:
+        return on_release
+
+    def hand_on(release: Release) -> None:
+        run.covered(count)
+        on_release(release)
+
+    return hand_on
 
 
 def over_data(settings: RunSettings, real: Trajectories) -> RunSettings:

@@ -16,6 +16,7 @@ from retrasyn.messages import Release
 from retrasyn.privacy.receipt import Receipt, stamp_of
 from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.accounting import receipt_of
+from retrasyn.simulation.composition import ReleaseCount
 from retrasyn.simulation.population import Identities, Step, stable_words
 from retrasyn.simulation.run import Simulation
 from retrasyn.space.grid import format_box
@@ -43,6 +44,7 @@ class Live:
 
     settings: RunSettings
     simulation: Simulation
+    count: ReleaseCount | None = None  # None: it is not counted among the releases of its data
     _streams: dict[Identifier, int] = field(default_factory=dict)
     _persons: dict[Identifier, int] = field(default_factory=dict)
     _keys: dict[Identifier, int] = field(default_factory=dict)
@@ -80,12 +82,20 @@ class Live:
 
     def receipt(self) -> Receipt:
         """Return the receipt of the run so far."""
-        return receipt_of(self.simulation)
+        return self._receipt()
 
     def stamp(self) -> dict[str, Any]:
         """Return the short receipt that every release carries; its rounds are only counted."""
         state = self.simulation.curator.state
-        return stamp_of(receipt_of(self.simulation, after=state.t), n_rounds=len(state.rounds))
+        return stamp_of(self._receipt(after=state.t), n_rounds=len(state.rounds))
+
+    def _receipt(self, *, after: int | None = None) -> Receipt:
+        """Return the receipt so far; from the first release on, the run counts."""
+        count, begun = self.count, self.simulation.curator.state.t is not None
+        if count is not None and begun:
+            count.cover(self.simulation.personal.worst)
+        composition = None if count is None else count.composition
+        return receipt_of(self.simulation, after=after, composition=composition)
 
     def _sense(
         self,

@@ -11,7 +11,6 @@ from retrasyn.wire.frames import (
     encode_ack,
     encode_heartbeat,
     encode_report,
-    report_digest,
 )
 from retrasyn.wire.texts import (
     decode_manifest,
@@ -34,6 +33,5 @@ __all__ = [
     "encode_report",
     "encode_round",
     "manifest_id",
-    "report_digest",
     "round_hash",
 ]

@@ -1,13 +1,14 @@
 """Many frames in one body: each behind its length, 16 bits little-endian.
 
-Reports and heartbeats may be mixed. The answer has one byte per frame, in their order: the number
-of its status in `statuses.STATUSES`.
+Reports and heartbeats may be mixed. The answer has 17 bytes per frame, in their order: the number
+of its status in `statuses.STATUSES`, and the tag that proves it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from retrasyn.errors import WireError
-from retrasyn.wire.layout import LENGTH_BYTES
+from retrasyn.messages import Ack
+from retrasyn.wire.layout import LENGTH_BYTES, TAG_BYTES
 from retrasyn.wire.statuses import STATUSES
 
 MAX_FRAMES = 10_000
@@ -48,12 +49,14 @@ def split_frames(body: bytes) -> list[bytes]:
     return frames
 
 
-def read_statuses(body: bytes, n: int) -> Sequence[str]:
-    r"""Read the statuses of n frames.
+def read_acks(body: bytes, n: int) -> list[Ack]:
+    r"""Read the acknowledgements of n frames; whether they are true is not checked.
 
-    >>> read_statuses(b"\x00\n", 2)
+    >>> [ack.status for ack in read_acks(bytes(17) + b"\n" + bytes(16), 2)]
     ['accepted', 'busy']
     """
-    if len(body) != n or max(body, default=0) >= len(STATUSES):
-        raise WireError(f"{len(body)} bytes are not the statuses of {n} frames; see docs/wire.md")
-    return [STATUSES[code] for code in body]
+    size = 1 + TAG_BYTES
+    if len(body) != n * size or max(body[::size], default=0) >= len(STATUSES):
+        raise WireError(f"{len(body)} bytes do not acknowledge {n} frames; see docs/wire.md")
+    places = range(0, len(body), size)
+    return [Ack(status=STATUSES[body[i]], proof=body[i + 1 : i + size]) for i in places]

@@ -8,13 +8,13 @@ import json
 from typing import Any, NoReturn
 
 from retrasyn.errors import WireError
+from retrasyn.wire.layout import SIGNATURE_BYTES, VERSION
 
 MAX_TEXT = 8192
 MAX_OPENINGS = 128
 """Brackets and braces that open, those within names too: a manifest has at most 68."""
 MAX_WHOLE = (1 << 53) - 1
 """The largest whole number that every JSON reader keeps."""
-SIGNATURE_BYTES = 64
 _BEFORE, _BETWEEN, _AFTER = b'{"body":', b',"signature":"', b'"}'
 
 
@@ -66,12 +66,12 @@ def _refuse(text: str) -> NoReturn:
 
 
 def signed_part(kind: str, body: bytes) -> bytes:
-    r"""Return what is signed: the kind keeps a manifest from passing for a round.
+    r"""Return what is signed or tagged: the kind keeps a manifest from passing for a round.
 
     >>> signed_part("round", b"{}")
-    b'retrasyn/1/round\n{}'
+    b'retrasyn/2/round\n{}'
     """
-    return f"retrasyn/1/{kind}\n".encode() + body
+    return f"retrasyn/{VERSION}/{kind}\n".encode() + body
 
 
 def seal(body: bytes, signature: bytes) -> bytes:

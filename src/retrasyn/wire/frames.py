@@ -1,22 +1,22 @@
 """Reports, heartbeats and acknowledgements as bytes, little-endian."""
 
-import hashlib
 import hmac
 
 from retrasyn.errors import WireError
 from retrasyn.messages import ENTERING, QUITTING, Ack, Heartbeat, Manifest, Question, Report
 from retrasyn.oracles.registry import BINARY, OracleRow, find_oracle
+from retrasyn.wire.canonical import signed_part
 from retrasyn.wire.layout import (
-    ACK,
+    ACK_HEAD,
     CODE_AT,
     DEVICE_BYTES,
-    DIGEST_BYTES,
     FIRST_KIND,
     HEARTBEAT_BYTES,
     HEARTBEAT_HEAD,
     ID_BYTES,
     REPORT_BITS_AT,
     REPORT_HEAD,
+    SIGNATURE_BYTES,
     TAG_BYTES,
     VERSION,
 )
@@ -110,33 +110,40 @@ def decode_report(frame: bytes, key: bytes, *, oracle: str) -> Report:
 
 
 def device_of(frame: bytes) -> bytes:
-    """Return the device id that a frame claims, to look up its key."""
-    _check_length(frame)
-    return frame[REPORT_HEAD.size : REPORT_BITS_AT]
-
-
-def report_digest(frame: bytes) -> bytes:
-    """Return the digest by which an acknowledgement refers to a report."""
-    return hashlib.sha256(frame).digest()[:DIGEST_BYTES]
+    """Return the device id that a report or heartbeat claims; fewer bytes if it is too short."""
+    at = HEARTBEAT_HEAD.size if is_heartbeat(frame) else REPORT_HEAD.size
+    return frame[at : at + DEVICE_BYTES]
 
 
 def encode_ack(ack: Ack) -> bytes:
-    """Write an acknowledgement: 30 bytes."""
+    """Write an acknowledgement: two bytes, and what proves them."""
     if ack.status not in STATUSES:
         raise WireError(f"status {ack.status!r} is not one of {', '.join(STATUSES)}")
-    if (len(ack.manifest), len(ack.digest)) != (ID_BYTES, DIGEST_BYTES) or not 0 <= ack.t < 1 << 32:
-        raise WireError("an ack needs a manifest id of 8 bytes, a digest of 16 and t in 32 bits")
-    return ACK.pack(VERSION, STATUSES.index(ack.status), ack.manifest, ack.t, ack.digest)
+    if len(ack.proof) not in (TAG_BYTES, SIGNATURE_BYTES):
+        raise WireError(f"{len(ack.proof)} bytes prove no ack; a tag has 16, a signature 64")
+    return ACK_HEAD.pack(VERSION, STATUSES.index(ack.status)) + ack.proof
 
 
-def decode_ack(frame: bytes) -> Ack:
-    """Read an acknowledgement from exactly what `encode_ack` writes."""
-    if len(frame) != ACK.size:
-        raise WireError(f"an ack of {len(frame)} bytes is not one; it has {ACK.size}")
-    version, status, manifest, t, digest = ACK.unpack(frame)
+def decode_ack(body: bytes) -> Ack:
+    """Read an acknowledgement from what `encode_ack` writes; whether it is true is not checked."""
+    proof = body[ACK_HEAD.size :]
+    if len(proof) not in (TAG_BYTES, SIGNATURE_BYTES):
+        raise WireError(f"an ack of {len(body)} bytes is not one; it has 18 or 66")
+    version, status = ACK_HEAD.unpack_from(body)
     if version != VERSION or status >= len(STATUSES):
         raise WireError(f"version {version} with status {status} is unknown; see docs/wire.md")
-    return Ack(status=STATUSES[status], manifest=manifest, t=t, digest=digest)
+    return Ack(status=STATUSES[status], proof=proof)
+
+
+def acked_part(status: str, frame: bytes) -> bytes:
+    """Return what an acknowledgement proves: this status, of exactly these bytes."""
+    return bytes([STATUSES.index(status)]) + frame
+
+
+def is_tagged(ack: Ack, frame: bytes, key: bytes) -> bool:
+    """Tell whether an acknowledgement of a frame was made with the key of the frame's device."""
+    right = tag_of(key, signed_part("ack", acked_part(ack.status, frame)))
+    return hmac.compare_digest(right, ack.proof)
 
 
 def tag_of(key: bytes, message: bytes) -> bytes:

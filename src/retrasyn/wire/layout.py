@@ -4,7 +4,8 @@
 |---|---|
 | report | `REPORT_HEAD`, device id, bits, tag |
 | heartbeat | `HEARTBEAT_HEAD`, device id, tag |
-| acknowledgement | `ACK` |
+| acknowledgement | `ACK_HEAD`, tag or signature |
+| statement of keys | `AGREEMENT`, signature; then `SUCCESSION`, signature, and so on |
 | batch | length of a frame, the frame, and so on |
 
 Every frame begins with the version and a code, which tells a heartbeat from a report.
@@ -12,13 +13,17 @@ Every frame begins with the version and a code, which tells a heartbeat from a r
 
 import struct
 
-VERSION = 1
+VERSION = 2
 REPORT_HEAD = struct.Struct("<BBHII8s")
 """Version, question, n_answers, t, epsilon, manifest id."""
 HEARTBEAT_HEAD = struct.Struct("<BBI8s")
 """Version, kind, t, manifest id."""
-ACK = struct.Struct("<BB8sI16s")
-"""Version, status, manifest id, t, digest."""
+ACK_HEAD = struct.Struct("<BB")
+"""Version, status."""
+AGREEMENT = struct.Struct("<B32s")
+"""Version, the curator's X25519 key."""
+SUCCESSION = struct.Struct("<BQ32s32s")
+"""Version, Unix seconds until which the key before counts, that key, the key after it."""
 CODE_AT = 1
 """Where the code of a question or a kind stands."""
 FIRST_KIND = 64
@@ -27,7 +32,9 @@ ID_BYTES = 8
 """Of a manifest's id."""
 DEVICE_BYTES = 16
 TAG_BYTES = 16
-DIGEST_BYTES = 16
+SIGNATURE_BYTES = 64
+PUBLIC_BYTES = 32
+"""Of an Ed25519 or X25519 public key."""
 LENGTH_BYTES = 2
 """Of the length in front of each frame of a batch."""
 REPORT_BITS_AT = REPORT_HEAD.size + DEVICE_BYTES

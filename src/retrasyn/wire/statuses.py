@@ -1,6 +1,7 @@
 """What becomes of a frame: its name, its number, how it travels over HTTP and what a device does.
 
-The number of a status is its place in `STATUSES`.
+The number of a status is its place in `STATUSES`. A device does it only if the acknowledgement
+proves to be the curator's; any other answer is as good as none.
 """
 
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ _ROWS = (
     Status("bad manifest", 422, "drop"),
     Status("unauthenticated", 401, "enrol"),
     Status("busy", 503, "resend"),
+    Status("bad version", 422, "stop"),
 )
 STATUSES = tuple(row.name for row in _ROWS)
 HTTP_STATUS = {row.name: row.http for row in _ROWS}

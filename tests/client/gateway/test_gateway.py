@@ -14,6 +14,7 @@ from retrasyn.client.gateway.listener import Listener
 from retrasyn.client.gateway.mqtt import Subscriber
 from retrasyn.client.gateway.phones import Phones
 from retrasyn.errors import ConsentError, LedgerError, ServerError, SettingError
+from support.foreign_hosts import ALL, answer_to, is_refused, wire
 from support.phone_messages import OWNTRACKS, TRACCAR
 from support.plain_curator import PlainCurator, serving, small_campaign
 
@@ -46,6 +47,35 @@ def ask(listener, verb, path="/", body=None, **headers):
         return answer.status, answer.read()
     finally:
         connection.close()
+
+
+@pytest.fixture(scope="module")
+def deaf():
+    """A listener that must not hear anything."""
+    heard = []
+    listener = Listener("127.0.0.1", 0, lambda one: heard.append(one) or True)
+    listener.start()
+    yield listener, heard
+    listener.stop()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_foreign_missing_or_doubled_host_is_not_heard(deaf, name):
+    listener, heard = deaf
+    host, port = listener.server_address[:2]
+    sent = wire(ALL[name], f"{host}:{port}", "/?id=7&lat=1&lon=2")
+    assert is_refused(answer_to((host, port), sent))
+    assert heard == []
+
+
+def test_a_gateway_behind_a_proxy_answers_to_the_name_it_is_given():
+    listener = Listener("127.0.0.1", 0, lambda _: True, ["phones.example.org"])
+    listener.start()
+    try:
+        for name, code in (("phones.example.org", 200), ("other.example.org", 421)):
+            assert ask(listener, "GET", "/?id=7&lat=1&lon=2", Host=name)[0] == code
+    finally:
+        listener.stop()
 
 
 def test_an_owntracks_post_is_answered_with_an_empty_list(listener, heard):
@@ -117,7 +147,9 @@ def test_slow_phones_are_cut_off_and_do_not_keep_others_out(listener, heard, mon
     slow = [socket.create_connection(listener.server_address[:2], 5) for _ in range(60)]
     try:
         for one in slow:
-            one.sendall(b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n{")
+            host = ":".join(map(str, listener.server_address[:2]))
+            head = f"POST / HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9\r\n\r\n{{"
+            one.sendall(head.encode())
         assert slow[0].recv(100) == b""  # cut off, without an answer
         deadline = time.monotonic() + 10
         while not heard and time.monotonic() < deadline:

@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import socket
 import struct
 import subprocess
 import threading
@@ -17,6 +16,7 @@ from retrasyn.client.owner import read_identity
 from support.broker import broker
 from support.live_service import COMMAND, end, service, wait_for
 from support.phone_messages import OWNTRACKS, TRACCAR
+from support.tap import Tap
 
 pytestmark = pytest.mark.system
 
@@ -29,42 +29,6 @@ PLACES = [  # longitude, latitude; in four cells
     (2.654321, 48.712345),
     (2.123457, 48.498765),
 ]
-
-
-class Tap:
-    """A TCP proxy that keeps every byte that went to the curator."""
-
-    def __init__(self, goal):
-        parts = urlsplit(goal)
-        self.goal, self.kept, self.open = (parts.hostname, parts.port), bytearray(), []
-        self.server = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.server.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                near, _ = self.server.accept()
-            except OSError:
-                return
-            far = socket.create_connection(self.goal)
-            self.open += [near, far]
-            for source, sink, keep in ((near, far, True), (far, near, False)):
-                threading.Thread(target=self._pump, args=(source, sink, keep), daemon=True).start()
-
-    def _pump(self, source, sink, keep):
-        try:
-            while part := source.recv(1 << 16):
-                if keep:
-                    self.kept += part
-                sink.sendall(part)
-            sink.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
-
-    def close(self):
-        for one in (self.server, *self.open):
-            one.close()
 
 
 def spellings(x, y):
@@ -80,7 +44,7 @@ def reports_in(kept, device):
     found, place = {}, kept.find(device)
     while place >= 0:
         head = kept[place - 20 : place - 8]
-        if len(head) == 12 and head[0] == 1 and head[1] == 0:
+        if len(head) == 12 and head[0] == 2 and head[1] == 0:
             _, _, n_states, t, _ = struct.unpack("<BBHII", head)
             symbol = kept[place + 16]
             found.setdefault(t, set()).add(symbol if symbol < n_states else None)

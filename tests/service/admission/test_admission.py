@@ -121,10 +121,12 @@ def test_what_the_manifest_or_the_round_does_not_ask_is_a_bad_manifest(wrong):
     assert judged(senders.admission(0), senders, frame) == ["bad manifest"]
 
 
-def test_another_version_is_a_bad_manifest():
+@pytest.mark.parametrize("version", [0, 1, 3, 255])
+def test_another_version_is_named_as_such(version):
     senders = Senders.of(1)
     for frame in (senders.report(0, 0), senders.heartbeat(0, 0)):
-        assert judged(senders.admission(0), senders, b"\2" + frame[1:]) == ["bad manifest"]
+        old = bytes([version]) + frame[1:]
+        assert judged(senders.admission(0), senders, old) == ["bad version"]
 
 
 def test_any_other_length_is_bad():

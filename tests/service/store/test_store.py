@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from retrasyn.errors import StoreError, UnknownToken
-from retrasyn.service.store import FoldedRow, RoundRow, open_store
+from retrasyn.service.store import EvidenceRow, FoldedRow, RoundRow, open_store
 from retrasyn.service.store.sql import STEPS
 from support import postgres
 from support.stores import n_tokens
@@ -143,6 +143,25 @@ def test_a_fold_leaves_sums_and_marks_and_no_frames(opened):
     assert list(store.folded()) == [folded_of(0), folded_of(1), folded_of(2)]
     assert list(store.folded(2)) == [folded_of(2)]
     assert list(store.marks()) == [(1, b"marks1"), (2, b"marks2")]
+
+
+def test_evidence_is_replaced_by_its_timestamp_and_goes_when_it_is_old(opened):
+    store = opened()
+    for t, first, oldest in [(0, 0, -2), (1, 0, -1), (2, 2, 0), (3, 2, 1)]:
+        evidence = EvidenceRow(t=first, body=b"evidence%d" % t, oldest=oldest)
+        for _ in range(2):  # the same again changes nothing
+            store.fold(folded_of(t), marks=b"", forget_before=0, evidence=evidence)
+        kept = list(opened().evidence())
+        store = opened()
+        assert kept[-1] == (first, b"evidence%d" % t)
+    assert kept == [(2, b"evidence3")]
+    store.fold(folded_of(4), marks=b"", forget_before=0)
+    assert list(store.evidence()) == kept
+    store.enter(b"another!")
+    assert list(store.evidence()) == []
+    store.fold(folded_of(0), marks=b"", forget_before=0, evidence=evidence)
+    store.enter(CAMPAIGN)
+    assert list(store.evidence()) == []  # of one campaign only
 
 
 def test_a_round_is_folded_once_and_the_same_again_changes_nothing(opened):

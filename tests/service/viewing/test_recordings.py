@@ -12,6 +12,7 @@ from retrasyn.errors import InputError
 from retrasyn.service.viewing.recordings import InMemory
 from retrasyn.simulation.city import CITY_BOX
 from retrasyn.space import Box, Grid
+from support.recording import streams_of
 
 GRID = Grid(CITY_BOX, 4)
 
@@ -59,7 +60,7 @@ def test_a_timestamp_at_which_nobody_was_is_there_and_empty():
 
     assert shown.timestamps == [3, 4, 5, 6]
     assert shown.summary(5)["cells"] == [0, 0, 0, 0]
-    assert shown.points(4, 5).n_points == 0
+    assert shown.points_at(4).ids.size == shown.n_points(5) == 0
     assert [shown.summary(t)["n_ended"] for t in shown.timestamps] == [0, 1, 0, 0]
 
 
@@ -71,7 +72,7 @@ def test_what_is_not_there_is_none(city, t):
 
 
 def test_points_of_a_range_are_the_streams_of_the_file(city):
-    found = InMemory.of_recording(city, GRID).points(5, 9)
+    found = streams_of(InMemory.of_recording(city, GRID), 5, 9)
 
     rows = (city.t >= 5) & (city.t <= 9)
     for column in ("traj_id", "t", "x", "y"):

@@ -57,7 +57,7 @@ def examine(live, folder, n_examples, token):
         [
             str(Path(sys.executable).with_name("schemathesis")),
             "run",
-            f"{live.server.url}/openapi.json",
+            f"{live.server.url}{live.prefix}/openapi.json",
             "--checks",
             ",".join(CHECKS),
             "--header",

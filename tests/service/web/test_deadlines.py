@@ -12,6 +12,7 @@ from support.living import living
 
 pytestmark = pytest.mark.system
 
+HOST = "a"
 QUICK = {"header_seconds": 0.5, "body_seconds": 0.8}  # the same code in less time
 N_HALF_OPEN = 200
 SLOW_BODY = b"POST /v1/%s HTTP/1.1\r\nHost: a\r\n%s\r\n\r\nabc"
@@ -19,7 +20,7 @@ SLOW_BODY = b"POST /v1/%s HTTP/1.1\r\nHost: a\r\n%s\r\n\r\nabc"
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    with living(tmp_path_factory.mktemp("quick") / "folder", **QUICK) as one:
+    with living(tmp_path_factory.mktemp("quick") / "folder", allowed_hosts=HOST, **QUICK) as one:
         yield one
 
 
@@ -149,7 +150,7 @@ def test_a_deadline_cancels_only_what_is_over():
 
 @pytest.mark.long
 def test_the_shipped_deadlines_cut_headers_in_six_and_bodies_in_ten_seconds(tmp_path):
-    with living(tmp_path / "folder") as live:
+    with living(tmp_path / "folder", allowed_hosts=HOST) as live:
         lived, _ = cut_after(live, b"POST /v1/reports HTTP/1.1\r\nHost", N_HALF_OPEN)
         assert 5.5 < max(lived) < 7.5
         lived, answers = cut_after(

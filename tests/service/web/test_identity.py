@@ -5,13 +5,21 @@ import os
 
 import pytest
 
-from retrasyn.service.enrolment import LEAVE, NewDevice
+from retrasyn.device.signatures import draw_x25519
+from retrasyn.service.enrolment import NewDevice
+from retrasyn.wire.canonical import signed_part
 from retrasyn.wire.frames import tag_of
+from support import enrolling
 from support.living import round_in
 
 
-def leave_tag(live, device):
-    return tag_of(device.key, LEAVE + live.service.runtime.campaign.id + device.device).hex()
+def leave_tag(device, kind="leave"):
+    return tag_of(device.key, signed_part(kind, device.device)).hex()
+
+
+def asking(live, *tokens, **changes):
+    """Return the body of an enrolment, or one with some fields changed."""
+    return enrolling.asking(live.service.runtime.campaign, *tokens) | changes
 
 
 def test_a_report_with_a_forged_tag_is_unauthenticated(live):
@@ -57,30 +65,42 @@ def test_a_revoked_device_is_refused_from_then_on(live):
 def test_a_device_leaves_with_its_own_tag_only(live):
     device, other = live.enrol(2)
     path = f"/v1/devices/{device.device.hex()}"
-    for wrong in (leave_tag(live, other), "00" * 16):
+    for wrong in (leave_tag(other), "00" * 16):
         assert live.ask("DELETE", path, Retrasyn_Tag=wrong).status == 401
     assert live.send(live.heartbeat(device, 0)) == "accepted"
-    assert live.ask("DELETE", path, Retrasyn_Tag=leave_tag(live, device)).status == 204
+    left = live.ask("DELETE", path, Retrasyn_Tag=leave_tag(device))
+    assert (left.status, left.headers["retrasyn-tag"]) == (204, leave_tag(device, "left"))
     assert live.send(live.report(device, 0)) == "unauthenticated"
-    assert live.ask("DELETE", path, Retrasyn_Tag=leave_tag(live, device)).status == 401
+    assert live.ask("DELETE", path, Retrasyn_Tag=leave_tag(device)).status == 401
 
 
 def test_a_token_enrols_one_device_once(live):
     (token,) = live.ask_operator("POST", "/v1/operator/tokens", {"n": 1}).json()["tokens"]
-    given = live.tell("POST", "/v1/enrolments", {"tokens": [token]})
+    given = live.tell("POST", "/v1/enrolments", asking(live, token))
     assert given.status == 200
     (credentials,) = given.json()["devices"]
-    assert (len(credentials["device"]), len(credentials["key"])) == (32, 64)
-    assert live.tell("POST", "/v1/enrolments", {"tokens": [token]}).status == 401
+    assert credentials.keys() == {"device", "tag"}
+    assert live.tell("POST", "/v1/enrolments", asking(live, token)).status == 401
+
+
+def test_keys_that_nobody_can_agree_with_use_no_token_up(live):
+    (token,) = live.ask_operator("POST", "/v1/operator/tokens", {"n": 1}).json()["tokens"]
+    zero, good = "00" * 32, draw_x25519()[1].hex()
+    for keys in ([zero], [], [good, good], ["x" * 64], [good[2:]]):
+        asked = asking(live, token, keys=keys)
+        assert live.tell("POST", "/v1/enrolments", asked).status == 422
+    wrong = asking(live, token, agreement=good)
+    assert live.tell("POST", "/v1/enrolments", wrong).status == 409
+    assert live.tell("POST", "/v1/enrolments", asking(live, token)).status == 200
 
 
 def test_one_bad_token_enrols_nobody(live):
     tokens = live.ask_operator("POST", "/v1/operator/tokens", {"n": 2}).json()["tokens"]
     before = live.service.runtime.devices.n
     for bad in ("nonsense", tokens[0]):
-        assert live.tell("POST", "/v1/enrolments", {"tokens": [*tokens, bad]}).status == 401
+        assert live.tell("POST", "/v1/enrolments", asking(live, *tokens, bad)).status == 401
     assert live.service.runtime.devices.n == before
-    assert live.tell("POST", "/v1/enrolments", {"tokens": tokens}).status == 200
+    assert live.tell("POST", "/v1/enrolments", asking(live, *tokens)).status == 200
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,14 @@ from collections import Counter
 
 import pytest
 
+from support.enrolling import asking
 from support.living import living
 from support.mutants import mutant, mutate, originals, send_all
 from support.stores import n_tokens
 
 pytestmark = pytest.mark.system
 
-QUICK = {"header_seconds": 0.5, "body_seconds": 0.5}
+QUICK = {"header_seconds": 0.5, "body_seconds": 0.5, "allowed_hosts": "a"}
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,8 @@ def target(tmp_path_factory):
     """A service in whose first round eight devices have said all they will say."""
     with living(tmp_path_factory.mktemp("target") / "folder", **QUICK) as live:
         (token,) = live.run(live.service.runtime.devices.mint(1))
-        assert live.tell("POST", "/v1/enrolments", {"tokens": [token]}).status == 200
+        asked = asking(live.service.runtime.campaign, token)
+        assert live.tell("POST", "/v1/enrolments", asked).status == 200
         live.devices = live.enrol(20)
         live.open_round(0)
         live.right = originals(live, token)

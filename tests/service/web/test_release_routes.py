@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from retrasyn.receipts.files import receipt_place
+from retrasyn.service.web import release_routes
 from support.living import living
 
 N_ROUNDS = 4
@@ -38,7 +39,7 @@ def parquet_points(live, first, last):
         table = pq.read_table(live.service.runtime.releases.path(t))
         columns = [table.column(name).to_pylist() for name in ("traj_id", "t", "x", "y")]
         rows += zip(*columns, strict=True)
-    return sorted(rows)
+    return sorted(rows, key=lambda row: (row[1], row[0]))
 
 
 def points(live, form, first, last):
@@ -132,7 +133,7 @@ def feed(live, after=None):
     """Open the feed; give a function that reads one event."""
     seen = "" if after is None else f"Last-Event-ID: {after}\r\n"
     with live.connect() as connection:
-        connection.sendall(f"GET /v1/feed HTTP/1.1\r\nHost: a\r\n{seen}\r\n".encode())
+        connection.sendall(f"GET /v1/feed HTTP/1.1\r\nHost: {live.host}\r\n{seen}\r\n".encode())
         reader = connection.makefile("rb")
         head = reader.readline()
         while reader.readline().strip():
@@ -165,13 +166,14 @@ def test_the_feed_goes_on_after_what_was_seen_last(released):
     assert np.sum(summary["cells"]) == 30
 
 
-def test_the_feed_has_room_for_so_many_and_room_again_when_they_leave(released):
+def test_the_feed_has_room_for_so_many_and_room_again_when_they_leave(released, monkeypatch):
+    monkeypatch.setattr(release_routes, "PAUSE", 0.1)  # after which a silent reader is looked for
     with feed(released, after=2), feed(released, after=2):
-        released.wait(lambda: released.web.counts.n_feeds == 2)
+        released.wait(lambda: released.web.feeds.n == 2)
         refused = released.ask("GET", "/v1/feed")
         assert refused.status == 503
         assert int(refused.headers["retry-after"]) >= 1
-    released.wait(lambda: released.web.counts.n_feeds == 0)
+    released.wait(lambda: released.web.feeds.n == 0)
 
 
 @pytest.mark.parametrize("seen", ["x", "-1", "1" * 11, "1;2"])
@@ -184,7 +186,7 @@ def test_the_feed_tells_of_a_release_when_it_comes(tmp_path):
         live.devices = live.enrol(3)
         live.open_round(0)
         with feed(live) as (_, next_event):
-            live.wait(lambda: live.web.counts.n_feeds == 1)
+            live.wait(lambda: live.web.feeds.n == 1)
             live.release(0)
             assert next_event()["id"] == "0"
 
@@ -193,5 +195,5 @@ def test_stopping_ends_the_feeds_that_are_open(tmp_path):
     with contextlib.ExitStack() as opened:
         with living(tmp_path / "folder") as live:
             opened.enter_context(feed(live))
-            live.wait(lambda: live.web.counts.n_feeds == 1)
-        assert live.web.counts.n_feeds == 0
+            live.wait(lambda: live.web.feeds.n == 1)
+        assert live.web.feeds.n == 0

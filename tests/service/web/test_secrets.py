@@ -5,6 +5,7 @@ import logging
 
 import pytest
 
+from retrasyn.client.curator_client import CuratorClient
 from retrasyn.service.enrolment import NewDevice
 from support.living import living
 
@@ -13,7 +14,6 @@ PAGES = (
     "/",
     "/static/map/app.js",
     "/openapi.json",
-    "/metrics",
     "/healthz",
     "/readyz",
     "/v1/campaign",
@@ -61,9 +61,14 @@ def go_through_everything(live, said):
 
     minted = live.ask_operator("POST", "/v1/operator/tokens", {"n": 2}).json()["tokens"]
     token, unused = minted
-    made = live.tell("POST", "/v1/enrolments", {"tokens": [token]}).json()["devices"][0]
-    canary = NewDevice(bytes.fromhex(made["device"]), bytes.fromhex(made["key"]))
-    keep(live.tell("POST", "/v1/enrolments", {"tokens": [token]}))
+    campaign = live.service.runtime.campaign
+    agreement, manifest = campaign.ring.agreement.public, campaign.id
+    with CuratorClient(live.server.url) as server:
+        (agreed,) = server.enrol([token], agreement=agreement, manifest=manifest)
+    canary = NewDevice(agreed.device, agreed.key)
+    again = {"tokens": [token], "keys": [agreement.hex()], "agreement": agreement.hex()}
+    keep(live.tell("POST", "/v1/enrolments", again))
+    keep(live.ask("GET", "/v1/keys"))
     keep(live.tell("POST", "/v1/enrolments", {"tokens": [unused], "extra": token}))
     live.open_round(0)
     bits = bytes(range(64, 64 + 41))
@@ -86,7 +91,8 @@ def go_through_everything(live, said):
     live.release(0)
     for page in PAGES:
         assert keep(live.ask("GET", page)).status == 200, page
-    keep(live.ask_operator("GET", "/v1/operator/status"))
+    for page in ("/v1/operator/status", "/metrics"):
+        assert keep(live.ask_operator("GET", page)).status == 200
     keep(live.ask_operator("DELETE", f"/v1/operator/devices/{name}"))
     return {
         "key": [canary.key, canary.key.hex().encode()],

@@ -13,7 +13,7 @@ import urllib.request
 import pytest
 
 from retrasyn.errors import SettingError
-from retrasyn.service.settings import ServerSettings
+from retrasyn.service.settings import LimitSettings, ServerSettings
 from retrasyn.service.web.server import WebServer, check_tls, listen
 from support.certificates import self_signed
 from support.living import living
@@ -94,7 +94,7 @@ def test_a_host_that_is_none_is_refused(host):
 
 
 def test_a_server_that_never_started_lets_go_of_its_port():
-    server = WebServer(ServerSettings(port=0), header_seconds=1)
+    server = WebServer(ServerSettings(port=0), LimitSettings())
     asyncio.run(server.stop())
     listen("127.0.0.1", server.port).close()
 
@@ -115,7 +115,7 @@ def test_ipv6_is_served_and_named_with_brackets(tmp_path):
 def test_a_connection_is_kept_open_for_many_requests(live):
     with live.connect() as connection:
         for _ in range(5):
-            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            connection.sendall(f"GET /healthz HTTP/1.1\r\nHost: {live.host}\r\n\r\n".encode())
             assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from retrasyn.errors import StoreError
-from retrasyn.wire.batches import join_frames, read_statuses
+from retrasyn.wire.batches import join_frames, read_acks
 from support.living import living
 
 pytestmark = pytest.mark.system
@@ -54,7 +54,7 @@ def test_a_ten_fold_surge_is_told_to_wait_and_nothing_acknowledged_is_lost(crowd
         body = answer.read()
         statuses[answer.status] += 1
         if answer.status == 200:
-            said = read_statuses(body, len(batch))
+            said = [ack.status for ack in read_acks(body, len(batch))]
             kept.update(f for f, status in zip(batch, said, strict=True) if status == "accepted")
         else:
             assert int(answer.headers["retry-after"]) >= 1
@@ -74,7 +74,7 @@ def test_a_ten_fold_surge_is_told_to_wait_and_nothing_acknowledged_is_lost(crowd
     late = [batch for batch in batches if batch[0] not in kept]
     for batch in late:  # those told to wait send the same bytes again
         answer = crowded.ask("POST", "/v1/reports/batch", join_frames(batch))
-        assert set(read_statuses(answer.body, BATCH)) == {"accepted"}
+        assert {ack.status for ack in read_acks(answer.body, BATCH)} == {"accepted"}
     crowded.release(0)
     assert crowded.ask("GET", "/v1/releases/0").json()["n_reports"] == N_DEVICES
 
@@ -94,7 +94,7 @@ def test_while_the_store_fails_nothing_is_acknowledged_and_then_it_goes_on(crowd
         assert answer.status == 503
         assert int(answer.headers["retry-after"]) >= 1
         assert crowded.ask("GET", "/readyz").status == 503
-        assert b"retrasyn_store_healthy 0.0" in crowded.ask("GET", "/metrics").body
+        assert b"retrasyn_store_healthy 0.0" in crowded.ask_operator("GET", "/metrics").body
     crowded.wait(lambda: crowded.ask("GET", "/readyz").status == 200)
     assert crowded.send(frame) == "accepted"
 

@@ -16,7 +16,7 @@ const MARGIN = 14; // CSS pixels around the box
 const CARDS = { left: 176, right: 66, top: 16, bottom: 16 }; // what lies on a wide map at its sides
 const CLOSER = 7; // zoom levels beyond the whole box
 
-setWorkerUrl("/static/map/worker.js");
+setWorkerUrl("static/map/worker.js");
 setWorkerCount(1);
 
 export class CityMap {
@@ -52,7 +52,8 @@ export class CityMap {
     this.map = new Map({
       container,
       style: this.style(),
-      transformRequest: (url) => ({ url: new URL(url, location.href).href }), // the worker wants whole addresses
+      // The worker wants whole addresses; what is the server's own lies below the page.
+      transformRequest: (url) => ({ url: new URL(url.replace(/^\/v1\//, "v1/"), location.href).href }),
       bounds: this.bounds,
       fitBoundsOptions: { padding: this.margin(container) },
       attributionControl: false,

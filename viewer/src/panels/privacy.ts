@@ -2,15 +2,16 @@
 
 import { api, type Receipt, type Status, type UsualPlace } from "../api.ts";
 import type { State, Store } from "../store.ts";
-import { fill, speak, type Speech } from "../texts/index.ts";
+import { fill, speak, type Speech, type Word } from "../texts/index.ts";
 import { byId, make, show, write } from "./page.ts";
 import { Query, tellTrouble } from "./query.ts";
 import type { Tabs } from "./tabs.ts";
 
 // More of a receipt than other parts of the page need; null: not private at all.
-interface Account extends Receipt {
+export interface Account extends Receipt {
   private: boolean;
   within_guarantee: boolean;
+  seed: number | null; // null: drawn, and known to nobody
   worst_window: { declared: { epsilon: number; timestamps: number } };
   lifetime: { timestamps: number; epsilon: number | null };
 }
@@ -60,8 +61,7 @@ function showAccount(state: State, account: Account | null): void {
     unit: unitOf(status, speech),
     whose: protectedOne(status, speech),
   };
-  const broken = account ? !account.private || !account.within_guarantee : status.guarantee.startsWith("NOT");
-  const head = !broken ? "promiseKept" : account?.private ? "promiseExceeded" : "promiseBroken";
+  const [head, broken] = judge(status, account);
   byId("promise").classList.toggle("broken", broken);
   write("promise-head", speech.say(head, values));
   const [sentence, language] = stateGuarantee(status, speech);
@@ -77,6 +77,14 @@ function showAccount(state: State, account: Account | null): void {
   write("privacy-reports", frame ? speech.number(frame.nReports) : "–");
   show("receipt-body", account !== null);
   if (account) showSpent(account, status, speech);
+}
+
+// What is said first, and whether that is bad news.
+export function judge(status: Status, account: Account | null): [Word, boolean] {
+  const guessable = account ? account.seed !== null : status.guarantee.startsWith("NOT PRIVATE AGAINST");
+  if (account ? !account.private : status.guarantee.startsWith("NOT") && !guessable) return ["promiseBroken", true];
+  if (account && !account.within_guarantee) return ["promiseExceeded", true];
+  return guessable ? ["promiseGuessable", true] : ["promiseKept", false];
 }
 
 function showSpent(account: Account, status: Status, speech: Speech): void {
@@ -119,7 +127,7 @@ export function translateOpen(line: string, place: UsualPlace | null, speech: Sp
 const unitOf = (status: Status, speech: Speech) => speech.say(status.unit === "transition" ? "transitions" : "positions");
 
 // Who is promised something; where the data names no users, it is a stream.
-const whoIs = (status: Status) => /^For one (person|stream) /.exec(status.guarantee)?.[1] as "person" | "stream" | undefined;
+const whoIs = (status: Status) => /\bFor one (person|stream) /.exec(status.guarantee)?.[1] as "person" | "stream" | undefined;
 
 const protectedOne = (status: Status, speech: Speech) =>
   speech.say(whoIs(status) === "stream" ? "oneStream" : "onePerson");

@@ -97,6 +97,7 @@ export const de: Words = {
 
   promiseKept: "Geschützt: ε {epsilon} über je {window} {unit}",
   promiseBroken: "Nicht geschützt: niemals veröffentlichen",
+  promiseGuessable: "Nicht geschützt vor Lesern, die den Startwert erraten",
   promiseExceeded: "Außerhalb der Zusage: mehr verbraucht als versprochen",
   onePerson: "eine Person",
   oneStream: "ein Strom",
@@ -130,7 +131,6 @@ export const de: Words = {
   releases: "Veröffentlichungen",
   points: "Punkte",
   interface: "API",
-  metrics: "Messwerte",
 
   notThere: "Das hat der Server nicht mehr.",
   tooMany: "Der Server bittet um Geduld; gleich neuer Versuch.",
@@ -180,8 +180,10 @@ export const german: Statements = {
     "two devices of one person": "zwei Geräte einer Person",
     "anything: this method is for simulation only and NOT PRIVATE":
       "irgendetwas: dieses Verfahren ist nur für Simulationen und schützt NICHT",
-    "anything against a reader who knows the seed or tries all likely ones: the simulated noise can be drawn again from it; before you publish, use --seed random":
-      "irgendetwas vor Lesern, die den Startwert kennen oder alle naheliegenden versuchen: das simulierte Rauschen lässt sich daraus neu ziehen; vor dem Veröffentlichen --seed random verwenden",
+    "anything against a reader who knows the seed or tries all likely ones: the simulated noise can be drawn again from it; to publish, leave --seed away":
+      "irgendetwas vor Lesern, die den Startwert kennen oder alle naheliegenden versuchen: das simulierte Rauschen lässt sich daraus neu ziehen; zum Veröffentlichen --seed weglassen",
+    "other releases of the same data: this one is not counted among them, and epsilons add up":
+      "andere Veröffentlichungen derselben Daten: diese wurde nicht mitgezählt, und ε summiert sich",
     "the outermost positions: the bounding box was taken from the raw data":
       "die äußersten Positionen: der Rahmen wurde den Rohdaten entnommen",
     "when a device is first seen: it is enrolled then": "wann ein Gerät zuerst gesehen wird: dann wird es angemeldet",

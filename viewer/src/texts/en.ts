@@ -95,6 +95,7 @@ export const en = {
 
   promiseKept: "Private: ε {epsilon} over any {window} {unit}",
   promiseBroken: "Not private: never publish this",
+  promiseGuessable: "Not private against a reader who guesses the seed",
   promiseExceeded: "Outside the guarantee: more was spent than was promised",
   onePerson: "one person",
   oneStream: "one stream",
@@ -128,7 +129,6 @@ export const en = {
   releases: "Releases",
   points: "Points",
   interface: "API",
-  metrics: "Metrics",
 
   notThere: "The server no longer has this.",
   tooMany: "The server asks for patience; trying again shortly.",

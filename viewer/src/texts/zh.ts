@@ -97,6 +97,7 @@ export const zh: Words = {
 
   promiseKept: "受保护：任意 {window} 个{unit}内 ε 为 {epsilon}",
   promiseBroken: "不受保护：切勿发布",
+  promiseGuessable: "对猜出种子的读者不受保护",
   promiseExceeded: "超出保证：花费多于承诺",
   onePerson: "一个人",
   oneStream: "一条轨迹",
@@ -130,7 +131,6 @@ export const zh: Words = {
   releases: "发布",
   points: "点",
   interface: "API",
-  metrics: "指标",
 
   notThere: "服务器上已没有此内容。",
   tooMany: "服务器要求稍候，即将重试。",
@@ -176,8 +176,10 @@ export const chinese: Statements = {
     "long-run repetition: a position held for k windows is reported up to k times": "长期重复：保持 k 个窗口的位置最多被报告 k 次",
     "two devices of one person": "同一个人的两台设备",
     "anything: this method is for simulation only and NOT PRIVATE": "任何内容：此方法仅用于模拟，不保护隐私",
-    "anything against a reader who knows the seed or tries all likely ones: the simulated noise can be drawn again from it; before you publish, use --seed random":
-      "任何内容，如果读者知道种子或尝试所有可能的种子：模拟噪声可由此重现；发布前请使用 --seed random",
+    "anything against a reader who knows the seed or tries all likely ones: the simulated noise can be drawn again from it; to publish, leave --seed away":
+      "任何内容，如果读者知道种子或尝试所有可能的种子：模拟噪声可由此重现；发布时请不要使用 --seed",
+    "other releases of the same data: this one is not counted among them, and epsilons add up":
+      "同一数据的其他发布：本次未计入其中，而 ε 会累加",
     "the outermost positions: the bounding box was taken from the raw data": "最外围的位置：边界框取自原始数据",
     "when a device is first seen: it is enrolled then": "设备首次出现的时间：它在那时被登记",
     "the mean stream length: it was taken from the raw data": "平均轨迹长度：取自原始数据",

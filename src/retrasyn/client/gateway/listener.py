@@ -6,7 +6,7 @@ Body and header sizes, time and concurrent requests are bounded; nothing is logg
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from retrasyn.client.gateway.messages import PhonePosition, read_json, read_parameters
 from retrasyn.device import read_clocks
 from retrasyn.errors import InputError, SettingError
+from retrasyn.host_names import REFUSAL, HostNames
 
 MAX_BODY = 64 << 10
 _SECONDS = 10
@@ -30,6 +31,18 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "retrasyn"
     sys_version = ""
     server: Listener
+
+    def parse_request(self) -> bool:
+        """Read the headers; refuse a request for another host name than this listener's."""
+        if not super().parse_request():
+            return False
+        given = self.headers.get_all("Host", [])
+        if self.server.hosts.allow(given) and self.path.startswith("/"):
+            return True
+        self.close_connection = True
+        self._answer(421, REFUSAL)
+        self.wfile.flush()
+        return False
 
     def do_POST(self) -> None:
         """Receive a position from the request body."""
@@ -100,7 +113,7 @@ class Listener(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = _AT_ONCE
 
-    def __init__(self, host: str, port: int, hear: Hear) -> None:
+    def __init__(self, host: str, port: int, hear: Hear, names: Iterable[str] = ()) -> None:
         self.hear = hear
         self._places = threading.BoundedSemaphore(_AT_ONCE)
         if not host:
@@ -112,6 +125,11 @@ class Listener(ThreadingHTTPServer):
             raise SettingError(
                 f"{host}:{port} cannot be listened on ({why}); choose another --host or --port"
             ) from None
+        try:
+            self.hosts = HostNames(host, str(self.server_address[0]), more=names)
+        except BaseException:
+            self.server_close()
+            raise
 
     @property
     def url(self) -> str:

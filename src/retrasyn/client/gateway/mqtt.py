@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from retrasyn.client.curator_client import check_encrypted
 from retrasyn.client.gateway.messages import PhonePosition, name_of_topic, read_owntracks
 from retrasyn.errors import InputError, MissingExtra, ServerError, SettingError
 
@@ -28,10 +29,12 @@ class Subscriber:
 
     url: str
     hear: Callable[[PhonePosition], bool] = field(repr=False)
+    insecure: bool = field(default=False, kw_only=True)  # an open connection is allowed
     _client: Client | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         _parts(self.url)
+        check_encrypted(self.url, insecure=self.insecure)
 
     def start(self) -> None:
         """Connect, and receive in a thread."""

@@ -55,6 +55,7 @@ class Phones:
     clock: RealClock = field(default_factory=RealClock, repr=False)
     phones: list[Phone] = field(default_factory=list, repr=False)
     rounds: int | None = None
+    insecure: bool = False  # plain http to a curator on another machine is allowed
     tell: Tell = field(default=lambda _number, _told: None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -62,7 +63,8 @@ class Phones:
         """Load the phones stored in the folder."""
         open_folder(self.folder)
         for path in sorted(self.folder.glob("phone-*"), key=lambda path: (len(path.name), path)):
-            self.phones.append(Phone(len(self.phones) + 1, Owned(path), _name_in(path)))
+            owned = Owned(path, insecure=self.insecure)
+            self.phones.append(Phone(len(self.phones) + 1, owned, _name_in(path)))
 
     def enrol(self, link: str, agree: Agree) -> None:
         """Enrol a phone; `NAME=LINK` names it, a bare link is for the first unknown phone."""
@@ -72,7 +74,7 @@ class Phones:
         if name and any(phone.name == name for phone in self.phones):
             raise LedgerError(f"phone {name!r} has an identity already; leave its link out")
         number = len(self.phones) + 1
-        phone = Phone(number, Owned(self.folder / f"phone-{number}"))
+        phone = Phone(number, Owned(self.folder / f"phone-{number}", insecure=self.insecure))
         with phone.owned:
             phone.owned.enrol(rest, agree)
         phone.remember(name)
@@ -122,12 +124,13 @@ class Phones:
     def _loop(self, phone: Phone, agree: Agree | None) -> Loop:
         """Return the loop of a phone whose owner agreed to the campaign."""
         with phone.owned as owned:  # the loop's thread reopens the ledger
-            server = phone.server = CuratorClient(owned.identity.server)
-            envelope = server.campaign()
+            server = phone.server = owned.connect()
+            envelope = owned.campaign(server)
             if agree is not None:
                 owned.accept(envelope, agree)
             manifest, id_ = owned.agreed_to(envelope), manifest_id(unseal(envelope)[0])
-            return Loop(server, owned.reporter(), manifest, id_, phone.latest, self.clock)
+            reporter, fixes = owned.reporter(), phone.latest
+            return Loop(server, reporter, manifest, id_, fixes, self.clock, keep=owned.keep)
 
     def _follow(self, phone: Phone) -> None:
         if phone.loop is not None:

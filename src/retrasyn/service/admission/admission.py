@@ -73,6 +73,21 @@ class Admission:
         """Return a device's number; None if it is not let in."""
         return self._tag_keys.key_of(device)
 
+    def acknowledge(self, code: int, frame: bytes) -> bytes:
+        """Return the tag that proves the status of a frame to its device."""
+        return self._tag_keys.acknowledge(bytes([code]), [frame]).tobytes()
+
+    def acknowledge_batch(self, codes: bytes, body: bytes) -> bytes:
+        """Return the answer to a `wire.batches` body: for each frame its code and the tag."""
+        rows = _same_lengths(body)
+        beats = None if rows is None else rows[:, CODE_AT] >= FIRST_KIND
+        if rows is None or beats is None or beats.any() != beats.all():
+            tags = self._tag_keys.acknowledge(codes, split_frames(body))
+        else:
+            device_at = self._headers.head_bytes(int(rows[0, CODE_AT]))
+            tags = self._tag_keys.acknowledge_rows(codes, rows, device_at)
+        return np.column_stack((np.frombuffer(codes, np.uint8), tags)).tobytes()
+
     def open_round(self, row: RoundRow) -> None:
         """Accept reports for a round from its opening to its end."""
         self._open_rounds.open(row)
@@ -117,15 +132,11 @@ class Admission:
 
     def judge_batch(self, body: bytes, now: float) -> Verdicts:
         """Judge a `wire.batches` body; a `WireError` if it is none."""
-        length = int.from_bytes(body[:LENGTH_BYTES], "little")
-        n, rest = divmod(len(body), length + LENGTH_BYTES)
-        if rest == 0 and n <= MAX_FRAMES and length >= SHORTEST:
-            rows = np.frombuffer(body, np.uint8).reshape(n, -1)
-            if rows[:, :LENGTH_BYTES].tobytes() == body[:LENGTH_BYTES] * n:
-                written: list[tuple[int, bytes]] = []
-                codes = self._judge_rows(rows[:, LENGTH_BYTES:], now, written)
-                return Verdicts(codes=codes, blobs=written)
-        return self.judge(split_frames(body), now)
+        rows = _same_lengths(body)
+        if rows is None:
+            return self.judge(split_frames(body), now)
+        written: list[tuple[int, bytes]] = []
+        return Verdicts(codes=self._judge_rows(rows, now, written), blobs=written)
 
     def _judge_rows(
         self, rows: npt.NDArray[np.uint8], now: float, written: list[tuple[int, bytes]]
@@ -221,3 +232,14 @@ class Admission:
             round_.add(chunk, header.lookback)
             written.append((header.t, write_chunk(chunk)))
         return codes
+
+
+def _same_lengths(body: bytes) -> npt.NDArray[np.uint8] | None:
+    """Return the frames of a batch as rows, if all have one length: [n, length]."""
+    length = int.from_bytes(body[:LENGTH_BYTES], "little")
+    n, rest = divmod(len(body), length + LENGTH_BYTES)
+    if rest == 0 and n <= MAX_FRAMES and length >= SHORTEST:
+        rows = np.frombuffer(body, np.uint8).reshape(n, -1)
+        if rows[:, :LENGTH_BYTES].tobytes() == body[:LENGTH_BYTES] * n:
+            return rows[:, LENGTH_BYTES:]
+    return None

@@ -89,7 +89,9 @@ class Headers:
     def _read_report(self, head: bytes, length: int) -> Header | str:
         version, code, n, t, epsilon, manifest = REPORT_HEAD.unpack(head)
         question = self.questions.get(code)
-        if manifest != self.id or version != VERSION or question is None:
+        if version != VERSION:
+            return "bad version"
+        if manifest != self.id or question is None:
             return "bad manifest"
         if n != n_answers(question, self.manifest) or not 1 <= epsilon <= MAX_EPSILON:
             return "bad manifest"
@@ -106,9 +108,11 @@ class Headers:
 
     def _read_heartbeat(self, head: bytes, length: int) -> Header | str:
         version, code, t, manifest = HEARTBEAT_HEAD.unpack(head)
+        if version != VERSION:
+            return "bad version"
         if length != HEARTBEAT_BYTES:
             return "bad length"
-        if manifest != self.id or version != VERSION or code - FIRST_KIND not in self.kinds:
+        if manifest != self.id or code - FIRST_KIND not in self.kinds:
             return "bad manifest"
         return Header(code=code, t=t, epsilon=0, lookback=1, device_at=HEARTBEAT_HEAD.size)
 

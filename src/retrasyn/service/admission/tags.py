@@ -12,10 +12,13 @@ import numpy.typing as npt
 
 from retrasyn.randomness.words import system_bytes
 from retrasyn.service.admission.headers import Header, cells
+from retrasyn.wire.canonical import signed_part
+from retrasyn.wire.frames import device_of
 from retrasyn.wire.layout import DEVICE_BYTES, TAG_BYTES
 
 _BLOCK = 64
 _INNER = bytes(byte ^ 0x36 for byte in range(256))
+_ACK = signed_part("ack", b"")
 _OUTER = bytes(byte ^ 0x5C for byte in range(256))
 Pads = tuple[int, bytes, bytes]
 """A device's number, and its HMAC pads: before a message, and before its hash."""
@@ -85,6 +88,28 @@ class TagKeys:
         """Return a device's number; None if it is not let in."""
         found = self._pads.get(device)
         return None if found is None else found[0]
+
+    def acknowledge(self, codes: bytes, frames: Sequence[bytes]) -> npt.NDArray[np.uint8]:
+        """Return the tag that proves the status of each frame to the device it names: [n, 16].
+
+        To a device that is not known, it proves nothing.
+        """
+        get, nobody = self._pads.get, self._nobody
+        pads = [get(device_of(frame), nobody) for frame in frames]
+        said = [_ACK + codes[place : place + 1] + frame for place, frame in enumerate(frames)]
+        return tags_of(pads, said)
+
+    def acknowledge_rows(
+        self, codes: bytes, rows: npt.NDArray[np.uint8], device_at: int
+    ) -> npt.NDArray[np.uint8]:
+        """Return the same for frames of one length that have their device ids in one place."""
+        get, nobody = self._pads.get, self._nobody
+        pads = [get(id_, nobody) for id_ in cells(rows[:, device_at : device_at + DEVICE_BYTES])]
+        said = np.empty((len(rows), len(_ACK) + 1 + rows.shape[1]), np.uint8)
+        said[:, : len(_ACK)] = np.frombuffer(_ACK, np.uint8)
+        said[:, len(_ACK)] = np.frombuffer(codes, np.uint8)
+        said[:, len(_ACK) + 1 :] = rows
+        return tags_of(pads, cells(said))
 
     def authenticate(self, header: Header, rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
         """Return the key of each sender; -1 where the tag is not that of the claimed device."""

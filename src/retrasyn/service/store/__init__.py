@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from retrasyn.service.store.base import CampaignStore, Connection, DeviceRow, FoldedRow, RoundRow
+from retrasyn.service.store.base import (
+    CampaignStore,
+    Connection,
+    DeviceRow,
+    EvidenceRow,
+    FoldedRow,
+    RoundRow,
+)
 from retrasyn.service.store.postgres import PostgresConnection
 from retrasyn.service.store.sql import SQLStore
 from retrasyn.service.store.sqlite import SQLiteConnection
@@ -24,4 +31,4 @@ def open_store(place: str | Path, *, make: bool = True) -> CampaignStore:
         raise
 
 
-__all__ = ["CampaignStore", "DeviceRow", "FoldedRow", "RoundRow", "open_store"]
+__all__ = ["CampaignStore", "DeviceRow", "EvidenceRow", "FoldedRow", "RoundRow", "open_store"]

@@ -50,6 +50,15 @@ class FoldedRow:
     digest: bytes  # SHA-256 of the sums
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceRow:
+    """What the poisoning tests of later rounds need of the last ones; it may be replaced."""
+
+    t: int  # first timestamp of the rounds it is about
+    body: bytes = field(repr=False)
+    oldest: int  # what is about rounds before this one is deleted
+
+
 def keys_in(drawn: bytes | None) -> npt.NDArray[np.int64]:
     """Return the recorded keys of the devices that were drawn for a round."""
     return np.frombuffer(drawn or b"", KEY).astype(np.int64)
@@ -94,6 +103,10 @@ class CampaignStore(Protocol):
         """Keep the SHA-256 of tokens that were made."""
         ...  # pragma: no cover - a protocol has no body
 
+    def n_tokens(self, hashes: Sequence[bytes]) -> int:
+        """Return how many of these tokens are known and not used up."""
+        ...  # pragma: no cover - a protocol has no body
+
     def enrol(
         self, hashes: Sequence[bytes], devices: Sequence[tuple[bytes, bytes]]
     ) -> Sequence[int]:
@@ -127,8 +140,15 @@ class CampaignStore(Protocol):
         """Return the timestamps of rounds that were opened and not folded, ascending."""
         ...  # pragma: no cover - a protocol has no body
 
-    def fold(self, row: FoldedRow, *, marks: bytes, forget_before: int) -> None:
-        """Keep the folded round and its marks, and delete its frames and old marks, all at once.
+    def fold(
+        self,
+        row: FoldedRow,
+        *,
+        marks: bytes,
+        forget_before: int,
+        evidence: EvidenceRow | None = None,
+    ) -> None:
+        """Keep what is left of a round, and delete its frames, old marks and evidence, all at once.
 
         The same row again changes nothing; another one for the same timestamp is refused.
         """
@@ -140,6 +160,10 @@ class CampaignStore(Protocol):
 
     def marks(self, first: int = 0) -> Iterator[tuple[int, bytes]]:
         """Return (t, marks) of the folded rounds from a timestamp on, ascending."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def evidence(self) -> Iterator[tuple[int, bytes]]:
+        """Return (t, body) of all evidence, ascending."""
         ...  # pragma: no cover - a protocol has no body
 
 

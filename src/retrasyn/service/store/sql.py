@@ -9,7 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from retrasyn.errors import StoreError, UnknownToken
-from retrasyn.service.store.base import Connection, DeviceRow, FoldedRow, RoundRow, Row
+from retrasyn.service.store.base import (
+    Connection,
+    DeviceRow,
+    EvidenceRow,
+    FoldedRow,
+    RoundRow,
+    Row,
+)
 
 STEPS: tuple[str, ...] = (
     """
@@ -30,6 +37,11 @@ STEPS: tuple[str, ...] = (
         campaign BIGINT NOT NULL, t BIGINT NOT NULL, body BYTES NOT NULL, digest BYTES NOT NULL,
         PRIMARY KEY (campaign, t));
     CREATE TABLE marks (
+        campaign BIGINT NOT NULL, t BIGINT NOT NULL, body BYTES NOT NULL,
+        PRIMARY KEY (campaign, t));
+    """,
+    """
+    CREATE TABLE evidence (
         campaign BIGINT NOT NULL, t BIGINT NOT NULL, body BYTES NOT NULL,
         PRIMARY KEY (campaign, t));
     """,
@@ -169,6 +181,10 @@ class Enrolments(Tables):
             rows = [(hashed,) for hashed in hashes]
             self.insert("tokens", "hash", rows, ending="ON CONFLICT (hash) DO NOTHING")
 
+    def n_tokens(self, hashes: Sequence[bytes]) -> int:
+        """Return how many of these tokens are known and not used up."""
+        return self._with_tokens(hashes, "SELECT hash FROM tokens WHERE hash IN ({})")
+
     def enrol(
         self, hashes: Sequence[bytes], devices: Sequence[tuple[bytes, bytes]]
     ) -> Sequence[int]:
@@ -177,7 +193,8 @@ class Enrolments(Tables):
             raise ValueError(f"{len(hashes)} tokens do not enrol {len(devices)} devices")
         with self.writing():
             first = self._take_keys(len(devices))
-            if self._take_tokens(hashes) < len(hashes):
+            statement = "DELETE FROM tokens WHERE hash IN ({}) RETURNING hash"
+            if self._with_tokens(hashes, statement) < len(hashes):
                 raise UnknownToken(
                     "an enrolment token is unknown or was used before; ask for a new one"
                 )
@@ -199,14 +216,12 @@ class Enrolments(Tables):
         statement = "UPDATE next_key SET value = value + ? RETURNING value"
         return int(self.engine.execute(statement, (n,))[0][0]) - n
 
-    def _take_tokens(self, hashes: Sequence[bytes]) -> int:
-        """Delete tokens and return how many there were."""
+    def _with_tokens(self, hashes: Sequence[bytes], statement: str) -> int:
+        """Run a statement for tokens and return how many there were."""
         n = 0
         for first in range(0, len(hashes), PAGE):
             some = hashes[first : first + PAGE]
-            places = ", ".join("?" * len(some))
-            statement = f"DELETE FROM tokens WHERE hash IN ({places}) RETURNING hash"  # noqa: S608 - question marks
-            n += len(self.engine.execute(statement, some))
+            n += len(self.engine.execute(statement.format(", ".join("?" * len(some))), some))
         return n
 
 
@@ -277,7 +292,14 @@ class SQLStore(Enrolments):
         )
         return [int(t) for (t,) in rows]
 
-    def fold(self, row: FoldedRow, *, marks: bytes, forget_before: int) -> None:
+    def fold(
+        self,
+        row: FoldedRow,
+        *,
+        marks: bytes,
+        forget_before: int,
+        evidence: EvidenceRow | None = None,
+    ) -> None:
         """Keep the folded round, delete its frames."""
         place = (self._entered(), row.t)
         with self.writing():
@@ -298,7 +320,19 @@ class SQLStore(Enrolments):
             self.engine.execute(
                 "DELETE FROM marks WHERE campaign = ? AND t < ?", (self._campaign, forget_before)
             )
+            if evidence is not None:
+                self._replace_evidence(evidence)
         self.tidy("frames")
+
+    def _replace_evidence(self, row: EvidenceRow) -> None:
+        self.engine.execute(
+            "INSERT INTO evidence (campaign, t, body) VALUES (?, ?, ?) "
+            "ON CONFLICT (campaign, t) DO UPDATE SET body = excluded.body",
+            (self._campaign, row.t, row.body),
+        )
+        self.engine.execute(
+            "DELETE FROM evidence WHERE campaign <> ? OR t < ?", (self._campaign, row.oldest)
+        )
 
     def folded(self, first: int = 0) -> Iterator[FoldedRow]:
         """Return the folded rounds from a timestamp on."""
@@ -308,6 +342,11 @@ class SQLStore(Enrolments):
     def marks(self, first: int = 0) -> Iterator[tuple[int, bytes]]:
         """Return the marks of folded rounds from a timestamp on."""
         for t, body in self._by_timestamp("body", "marks", first):
+            yield t, bytes(body)
+
+    def evidence(self) -> Iterator[tuple[int, bytes]]:
+        """Return all evidence."""
+        for t, body in self._by_timestamp("body", "evidence", 0):
             yield t, bytes(body)
 
     def _entered(self) -> int:

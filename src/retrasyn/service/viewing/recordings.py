@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import io
 import math
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from retrasyn.data.metadata import Metadata
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import InputError, RetraSynError
 from retrasyn.methods import find_method
@@ -46,7 +48,7 @@ class InMemory(ReleaseSource):
     timestamps: list[int] = field(default_factory=list)
     _points: dict[int, TimestampPoints] = field(default_factory=dict, repr=False)
     _numbers: dict[int, Summary] = field(default_factory=dict, repr=False)
-    _receipts: dict[int, str] = field(default_factory=dict, repr=False)
+    _receipts: dict[int, bytes] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of_recording(
@@ -72,7 +74,7 @@ class InMemory(ReleaseSource):
         born = np.bincount(begins, minlength=n_timestamps).tolist()
         ended = np.bincount(begins + data.lengths, minlength=n_timestamps).tolist()
         reports = {} if receipt is None else _reports_of(receipt)
-        text = None if receipt is None else receipt.to_json()
+        text = None if receipt is None else receipt.to_json().encode()
         shown = cls(grid, data.clock, data.crs)
         for number in range(n_timestamps):
             rows = slice(edges[number], edges[number + 1])
@@ -97,7 +99,7 @@ class InMemory(ReleaseSource):
         n_ended: int,
         n_reports: int = 0,
         epsilon: float = 0.0,
-        receipt: str | None = None,
+        receipt: bytes | None = None,
     ) -> None:
         """Add the next timestamp."""
         self._points[t] = points
@@ -123,7 +125,7 @@ class InMemory(ReleaseSource):
             n_ended=release.n_ended,
             n_reports=release.n_reports,
             epsilon=release.epsilon_t,
-            receipt=receipt.to_json(),
+            receipt=receipt.to_json().encode(),
         )
 
     @property
@@ -154,26 +156,20 @@ class InMemory(ReleaseSource):
         points = self.points_at(t)
         return None if points is None else (points.x, points.y)
 
-    def points(self, first: int | None, last: int | None) -> Trajectories:
-        """Return all points of a range of time as streams; there may be none."""
-        found = [t for t in self.within(first, last) if self._points[t].ids.size]
-        parts = [self._points[t] for t in found]
-        known: dict[str, Any] = {"clock": self.clock, "crs": self.crs}
-        if not parts:
-            nobody, nowhere = np.empty(0, np.int64), np.empty(0)
-            return Trajectories(nobody, nobody, np.zeros(1, np.int64), nowhere, nowhere, **known)
-        return Trajectories.from_columns(
-            traj_id=np.concatenate([part.ids for part in parts]),
-            t=np.repeat(found, [part.ids.size for part in parts]),
-            x=np.concatenate([part.x for part in parts]),
-            y=np.concatenate([part.y for part in parts]),
-            **known,
-        )
+    def n_points(self, t: int) -> int:
+        """Return how many points timestamp t has; 0 if it does not exist."""
+        return int(self._numbers[t]["n_points"]) if self.has(t) else 0
 
-    def receipt(self, t: int | None = None) -> str | None:
-        """Return the receipt of timestamp t, or of the newest; None if there is none."""
+    def metadata(self) -> Metadata:
+        """Return the clock and the coordinate system of the points."""
+        return Metadata(self.clock, self.crs)
+
+    def open_receipt(self, t: int | None = None) -> BinaryIO | None:
+        """Open the receipt of timestamp t, or of the newest; None if there is none."""
         t = self.newest if t is None else t
-        return self._receipts.get(t) if t is not None and self.has(t) else None
+        if t is None or not self.has(t) or t not in self._receipts:
+            return None
+        return io.BytesIO(self._receipts[t])
 
 
 def _reports_of(receipt: Receipt) -> dict[int, tuple[int, float]]:
@@ -277,7 +273,7 @@ def status_of(
         "campaign": title,
         "manifest": showing,
         "method": "" if receipt is None else receipt.method,
-        "guarantee": UNKNOWN if receipt is None else receipt.guarantee,
+        "guarantee": UNKNOWN if receipt is None else _promise(receipt),
         "epsilon": 0.0 if receipt is None else receipt.epsilon,
         "window": 0 if receipt is None else receipt.window,
         "unit": "" if receipt is None else receipt.unit,
@@ -295,6 +291,12 @@ def status_of(
         "ready": True,
         "reason": "",
     }
+
+
+def _promise(receipt: Receipt) -> str:
+    """Return the guarantee, after what a number as the seed does to it."""
+    seeded = receipt.seed is not None and receipt.private
+    return f"{receipt.due_headline}. {receipt.guarantee}" if seeded else receipt.guarantee
 
 
 def _presence(method: str) -> str:

@@ -11,17 +11,17 @@ import bisect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from retrasyn.data.trajectories import Trajectories
+from retrasyn.data.metadata import Metadata
 from retrasyn.space import Grid
 
 Summary = dict[str, Any]
 """t, time (ISO 8601), n_points, n_born, n_ended, n_reports, epsilon, cells (points per cell)."""
-_AT_ONCE = 100  # releases that a feed reads at once
+_AT_ONCE = 8  # releases that a feed reads at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,12 +63,25 @@ class ReleaseSource(ABC):
         """Return x and y of timestamp t in the order of `points_at`; None if it does not exist."""
 
     @abstractmethod
-    def points(self, first: int | None, last: int | None) -> Trajectories:
-        """Return all points of a range of time as streams; there may be none."""
+    def metadata(self) -> Metadata:
+        """Return the clock and the coordinate system of the points."""
 
     @abstractmethod
+    def open_receipt(self, t: int | None = None) -> BinaryIO | None:
+        """Open the receipt of timestamp t, or of the newest; None if it does not exist."""
+
     def receipt(self, t: int | None = None) -> str | None:
         """Return the receipt of timestamp t, or of the newest; None if it does not exist."""
+        opened = self.open_receipt(t)
+        if opened is None:
+            return None
+        with opened:
+            return opened.read().decode()
+
+    def n_points(self, t: int) -> int:
+        """Return how many points timestamp t has; 0 if it does not exist."""
+        summary = self.summary(t)
+        return 0 if summary is None else int(summary["n_points"])
 
     @property
     def oldest(self) -> int | None:
@@ -118,6 +131,7 @@ class Feed:
     read: Callable[[int, int], Sequence[tuple[int, Summary]]]  # after t, at most so many
     newest: int | None = None
     _news: asyncio.Event = field(default_factory=asyncio.Event)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # one at a time reads from the disk
     _closed: bool = False
 
     def publish(self, t: int) -> None:
@@ -139,7 +153,8 @@ class Feed:
         place = after if after is not None else -1 if self.newest is None else self.newest
         while not self._closed:
             news = self._news
-            found = self.read(place, _AT_ONCE)
+            async with self._turn:
+                found = await asyncio.to_thread(self.read, place, _AT_ONCE)
             for t, summary in found:
                 yield t, summary
                 place = t
@@ -156,5 +171,4 @@ class ViewerContent:
     unfolds: bool = True  # whether more may come; False: all of it is there
     status: Callable[[], dict[str, Any]]  # what /v1/status says
     feed: Feed
-    feed_clients: int = 100  # readers of the feed at once
     real: ReleaseSource | None = None  # in a simulation, what the synthetic data stands for

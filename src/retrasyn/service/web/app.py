@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter
 
+from retrasyn.host_names import HostNames
 from retrasyn.service.basemap.basemap import BaseMap
 from retrasyn.service.settings import LimitSettings, MapSettings
 from retrasyn.service.viewing.source import ViewerContent
@@ -21,7 +22,7 @@ from retrasyn.service.web import (
 )
 from retrasyn.service.web.device_routes import ReportIntake
 from retrasyn.service.web.front import Front
-from retrasyn.service.web.metrics import Metrics, RequestCounts
+from retrasyn.service.web.metrics import Metrics
 from retrasyn.service.web.openapi import reporting
 
 if TYPE_CHECKING:
@@ -32,15 +33,43 @@ _QUERIES_AT_ONCE = 2
 """Others wait, so that threads are left for folding and releasing."""
 
 
-class CampaignApp(Front):
+class _WithMap(Front):
+    """An application with the live map."""
+
+    def viewer_routes(self, content: ViewerContent, base_map: BaseMap) -> list[APIRouter]:
+        """Return the routes of the page: status, releases, feed, map."""
+        view, source, most = CachedSource(content.source), content.source, self.limits.max_points
+        quick, slow = asyncio.Semaphore(_FRAMES_AT_ONCE), asyncio.Semaphore(_QUERIES_AT_ONCE)
+        travellers, real = base_map.travellers, content.real
+        mode = content.kind if real is None else "simulation"
+        routers = [
+            release_routes.status_routes(content.status),
+            release_routes.release_routes(source, quick),
+            release_routes.point_routes(view, slow, most),
+            release_routes.feed_routes(content.feed, self.feeds, self.stopping),
+            map_routes.frame_routes(view, travellers, quick),
+            map_routes.query_routes(view, slow, most),
+            map_routes.base_map_routes(base_map, mode, unfolds=content.unfolds),
+            page.routes(content.status, base_map),
+        ]
+        if real is not None:
+            routers.append(map_routes.real_routes(real, source, travellers, quick, most))
+        return routers
+
+
+class CampaignApp(_WithMap):
     """The RSGI application of a running campaign."""
 
     def __init__(
-        self, runtime: CampaignRuntime, *, operator_token: str, base_map: BaseMap | None = None
+        self,
+        runtime: CampaignRuntime,
+        hosts: HostNames,
+        *,
+        operator_token: str,
+        base_map: BaseMap | None = None,
     ) -> None:
-        limits = runtime.settings.limits
-        super().__init__(limits)
-        collected = Metrics(runtime, self.counts)
+        super().__init__(runtime.settings.limits, hosts)
+        collected = Metrics(runtime, self.counts, feeds=self.feeds, readers=self.readers)
         self.observe_seconds = collected.ack_seconds.observe
         reports = ReportIntake(runtime, self.counts, self.deadline)
         self.direct = {"/v1/reports": reports.one, "/v1/reports/batch": reports.many}
@@ -48,54 +77,34 @@ class CampaignApp(Front):
             source=runtime.releases,
             status=runtime.status,
             feed=runtime.feed,
-            feed_clients=limits.feed_clients,
         )
         base_map = base_map or BaseMap.open(runtime.settings.map, runtime.campaign.grid.box)
+        operator = operator_routes.with_token(operator_token)
         routers = [
             device_routes.campaign_routes(runtime),
             device_routes.enrolment_routes(runtime),
-            operator_routes.routes(runtime, operator_token),
-            metrics.routes(runtime, collected),
-            *_viewer_routes(content, base_map, self.counts, self.stopping),
+            operator_routes.routes(runtime, operator),
+            metrics.routes(runtime, collected, operator),
+            *self.viewer_routes(content, base_map),
         ]
         self.mount(routers, reporting())
 
 
-class ViewerApp(Front):
-    """The RSGI application of a recording or a simulation: nobody reports to it."""
+class ViewerApp(_WithMap):
+    """The RSGI application of a recording or a simulation: nobody reports to it.
+
+    It may show real positions, so nothing is answered without the token in the address.
+    """
 
     def __init__(
         self,
         content: ViewerContent,
+        hosts: HostNames,
+        *,
+        token: str,
         map_settings: MapSettings | None = None,
         limits: LimitSettings | None = None,
     ) -> None:
-        super().__init__(limits or LimitSettings())
+        super().__init__(limits or LimitSettings(), hosts, token)
         base_map = BaseMap.open(map_settings or MapSettings(), content.source.grid.box)
-        routers = _viewer_routes(content, base_map, self.counts, self.stopping)
-        self.mount([metrics.alive(), *routers])
-
-
-def _viewer_routes(
-    content: ViewerContent, base_map: BaseMap, counts: RequestCounts, stopping: asyncio.Event
-) -> list[APIRouter]:
-    """Return the routes of the page: status, releases, feed, map."""
-    view, source = CachedSource(content.source), content.source
-    quick, slow = asyncio.Semaphore(_FRAMES_AT_ONCE), asyncio.Semaphore(_QUERIES_AT_ONCE)
-    routers = [
-        release_routes.status_routes(content.status),
-        release_routes.release_routes(source),
-        release_routes.point_routes(source, slow),
-        release_routes.feed_routes(content.feed, content.feed_clients, counts, stopping),
-        map_routes.frame_routes(view, base_map.travellers, quick),
-        map_routes.query_routes(view, slow),
-        map_routes.base_map_routes(
-            base_map,
-            content.kind if content.real is None else "simulation",
-            unfolds=content.unfolds,
-        ),
-        page.routes(content.status, base_map),
-    ]
-    if content.real is not None:
-        routers.append(map_routes.real_routes(content.real, source, base_map.travellers, quick))
-    return routers
+        self.mount([metrics.alive(), *self.viewer_routes(content, base_map)])

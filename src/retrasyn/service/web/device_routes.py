@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Header, Request, Response
@@ -23,7 +22,7 @@ from retrasyn.service.web.models import (
 )
 from retrasyn.service.web.responses import BINARY, JSON, Problem, Protocol, Reply, Scope
 from retrasyn.wire.batches import MAX_FRAMES, split_frames
-from retrasyn.wire.frames import encode_ack, is_heartbeat, report_digest
+from retrasyn.wire.frames import acked_part, encode_ack
 from retrasyn.wire.layout import DEVICE_BYTES
 from retrasyn.wire.statuses import HTTP_STATUS
 
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 
 
 MAX_FRAME = 1 << 16
-_REPORT_T, _HEARTBEAT_T = 4, 2  # where the timestamp stands in a frame
-_T = struct.Struct("<I")
 Tag = Annotated[
     str,
     Header(
@@ -54,6 +51,15 @@ def campaign_routes(runtime: CampaignRuntime) -> APIRouter:
     async def campaign() -> Response:
         """Return the sealed manifest: what the campaign promises, to be shown and pinned."""
         return Response(runtime.campaign.envelope, media_type=JSON)
+
+    @router.get(
+        "/keys",
+        response_class=Response,
+        responses=answers(bytes_of("The statement of keys; see docs/wire.md.")),
+    )
+    async def keys() -> Response:
+        """Return the key to agree with, and how the curator's keys have followed each other."""
+        return Response(runtime.campaign.ring.statement, media_type=BINARY)
 
     @router.get(
         "/rounds/current",
@@ -114,15 +120,24 @@ def enrolment_routes(runtime: CampaignRuntime) -> APIRouter:
     """Return the routes with which devices enrol and leave."""
     router = APIRouter(prefix="/v1", tags=["devices"])
 
-    @router.post("/enrolments", responses=problems(401, 422, 503))
+    @router.post("/enrolments", responses=problems(401, 409, 422, 503))
     async def enrol(asked: EnrolmentRequest) -> Enrolment:
-        """Give a device id and a key for every token, or nothing at all if one is not valid."""
+        """Enrol a device for every token and agree on its key, or none if one is not valid."""
+        ring, now = runtime.campaign.ring, runtime.clock.now()
+        agreement = ring.agreement_of(bytes.fromhex(asked.agreement), now)
+        if agreement is None:
+            raise Problem(409)
+        if len(asked.keys) != len(asked.tokens):
+            raise Problem(422, "Every token goes with one key.")
+        publics = [bytes.fromhex(key) for key in asked.keys]
         try:
-            enrolled = await runtime.devices.enrol(asked.tokens)
+            enrolled = await runtime.devices.enrol(asked.tokens, publics, agreement)
         except UnknownToken:
             raise Problem(401, "A token is unknown or was used already; ask for another.") from None
+        except WireError:
+            raise Problem(422, "A key is no X25519 public key; draw it anew.") from None
         return Enrolment(
-            devices=[Credentials(device=one.device.hex(), key=one.key.hex()) for one in enrolled]
+            devices=[Credentials(device=one.device.hex(), tag=one.tag.hex()) for one in enrolled]
         )
 
     @router.delete(
@@ -133,9 +148,10 @@ def enrolment_routes(runtime: CampaignRuntime) -> APIRouter:
     )
     async def leave(device: Device, tag: Tag) -> Response:
         """Forget a device that asks for it itself; its key is of no use afterwards."""
-        if not await runtime.devices.leave(bytes.fromhex(device), bytes.fromhex(tag)):
+        left = await runtime.devices.leave(bytes.fromhex(device), bytes.fromhex(tag))
+        if left is None:
             raise Problem(401)
-        return Response(status_code=204)
+        return Response(status_code=204, headers={"Retrasyn-Tag": left.hex()})
 
     return router
 
@@ -149,7 +165,7 @@ class ReportIntake:
         self._write_queue, self._counts, self._deadline = runtime.write_queue, counts, deadline
         limits = runtime.settings.limits
         self._max_body, self._max_batch = limits.max_body, limits.max_batch
-        self._manifest = runtime.campaign.id
+        self._admission, self._signer = runtime.admission, runtime.campaign.ring.signer
 
     async def one(self, scope: Scope, protocol: Protocol) -> Reply:
         """Take one frame; the answer is its acknowledgement."""
@@ -163,7 +179,7 @@ class ReportIntake:
         return Reply(HTTP_STATUS[status], self._ack(status, frame))
 
     async def many(self, scope: Scope, protocol: Protocol) -> Reply:
-        """Take a batch; the answer has the number of a status for each frame."""
+        """Take a batch; the answer has the number of a status and its tag for each frame."""
         body = await read_body(scope, protocol, limit=self._max_body, deadline=self._deadline)
         try:
             self._check_number(body)
@@ -173,7 +189,7 @@ class ReportIntake:
         except Busy as busy:
             raise Problem(503, retry_after=busy.retry_after) from None
         self._counts.count_frames(statuses)
-        return Reply(200, statuses)
+        return Reply(200, self._admission.acknowledge_batch(statuses, body))
 
     def _check_number(self, body: bytes) -> None:
         """Refuse a batch of more frames than the operator wants at once."""
@@ -183,18 +199,12 @@ class ReportIntake:
             )
 
     def _ack(self, status: str, frame: bytes) -> bytes:
-        return encode_ack(
-            Ack(status=status, manifest=self._manifest, t=_t_of(frame), digest=report_digest(frame))
-        )
+        part = acked_part(status, frame)
+        if status == "unauthenticated":  # no key is shared with whom it may concern
+            return encode_ack(Ack(status=status, proof=self._signer.signature("ack", part)))
+        return encode_ack(Ack(status=status, proof=self._admission.acknowledge(part[0], frame)))
 
     def _busy(self, frame: bytes, retry_after: float) -> Reply:
         self._counts.count_frame("busy")
         wait = Problem(503, retry_after=retry_after).headers
         return Reply(HTTP_STATUS["busy"], self._ack("busy", frame), headers=wait)
-
-
-def _t_of(frame: bytes) -> int:
-    """Return the timestamp of a frame, or 0 if it is too short to have one."""
-    place = _HEARTBEAT_T if is_heartbeat(frame) else _REPORT_T
-    found: int = _T.unpack_from(frame, place)[0] if len(frame) >= place + _T.size else 0
-    return found

@@ -1,8 +1,9 @@
-"""The base of the web applications: rate limits, deadlines and errors around all routes."""
+"""The base of the web applications: names, token, rates, deadlines and errors of all routes."""
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
 import traceback
 from collections import OrderedDict
@@ -17,49 +18,101 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from retrasyn.errors import Busy, StoreError
+from retrasyn.host_names import REFUSAL, HostNames
 from retrasyn.service.settings import LimitSettings
+from retrasyn.service.web.bridge import Bridge, Places, scope_of
 from retrasyn.service.web.metrics import RequestCounts
 from retrasyn.service.web.openapi import Paths, document
 from retrasyn.service.web.responses import Problem, Protocol, Reply, Scope
-from retrasyn.service.web.server import Bridge, scope_of
 
 Handler = Callable[[Scope, Protocol], Awaitable[Reply]]
 MAX_ADDRESSES = 65_536
 """Addresses whose rate is remembered."""
 STORE_PAUSE = 5
 """Seconds after which to try again while the store does not work."""
+PATIENCE = 3.0
+"""Seconds for which long answers may go on when the server stops."""
+_LOOK = 0.01  # seconds from one look at whether they have ended to the next
 SWEEP = 0.25
 """Seconds from one check of the deadlines to the next."""
 _IPV6_HOST_BITS = 64
+_NOT_OURS = Reply(421, REFUSAL, "text/plain")
+_NO_TOKEN = Reply(403, b"Forbidden\n", "text/plain")
 _Value = TypeVar("_Value")
 _log = logging.getLogger(__name__)
 
 
 class Front:
-    """An RSGI application with limits on requests; subclasses set `direct` and call `mount`."""
+    """An RSGI application with limits on requests; subclasses set `direct` and call `mount`.
 
-    def __init__(self, limits: LimitSettings) -> None:
-        self.counts, self.stopping = RequestCounts(), asyncio.Event()
+    With a token every path begins with it, and nothing is answered without.
+    """
+
+    def __init__(self, limits: LimitSettings, hosts: HostNames, token: str = "") -> None:
+        self.readers, self.feeds = Places(limits.readers), Places(limits.feed_clients)
+        self.counts = RequestCounts()
+        self.stopping = asyncio.Event()
         self.deadline = Deadlines(limits.body_seconds)
         self.direct: dict[str, Handler] = {}  # by path: answered without the framework
         self.observe_seconds: Callable[[float], None] | None = None  # that a direct answer took
-        self._max_body = limits.max_body
+        self.limits, self._hosts, self._token = limits, hosts, token.encode()
         self._rates = Rates(limits.rate_per_second, limits.burst)
         self._routes = FastAPI()
+        self._said_not_ours = False
+        self._answering: dict[asyncio.Task[Any], Bridge] = {}
 
     def mount(self, routers: Sequence[APIRouter], direct: Paths | None = None) -> None:
         """Add routes; `direct` describes those that are answered without the framework."""
-        self._routes = _framework(routers, direct or {})
+        self._routes = _framework(routers, direct or {}, self._token.decode())
+
+    async def stop(self) -> None:
+        """End the feeds, let other long answers end for a moment, then cut them.
+
+        granian waits for its pipes when it stops and lets no Python run: none may be open then.
+        """
+        self.stopping.set()
+        self.readers.most = 0
+        until = monotonic() + PATIENCE
+        while self.readers.n:
+            for task, bridge in self._answering.items():
+                if bridge.is_long and monotonic() > until:
+                    task.cancel()
+            await asyncio.sleep(_LOOK)
 
     async def __rsgi__(self, scope: Scope, protocol: Protocol) -> None:
         """Answer one request."""
-        handler = self.direct.get(scope.path)
+        given, target = scope.headers.get_all("host"), scope.authority
+        if not self._hosts.allow(given) or (target is not None and target != given[0]):
+            self._refuse(_NOT_OURS, protocol)
+            return
+        path = scope.path
+        if self._token:
+            token, slash, path = path[1:].partition("/")
+            if not slash or not hmac.compare_digest(token.encode(), self._token):
+                self._refuse(_NO_TOKEN, protocol)
+                return
+            path = f"/{path}"
+        await self._answer(scope, path, protocol)
+
+    def _refuse(self, refusal: Reply, protocol: Protocol) -> None:
+        """Say nothing of ours; the log of a service names the way out, once."""
+        if not (self._token or self._said_not_ours):
+            self._said_not_ours = True
+            _log.warning(
+                "refused a request for another host name than ours (421); if it is ours, name it "
+                "in server.public_url or server.allowed_hosts"
+            )
+        self.counts.requests["other", refusal.status] += 1
+        refusal.send(protocol)
+
+    async def _answer(self, scope: Scope, path: str, protocol: Protocol) -> None:
+        handler = self.direct.get(path)
         try:
             wait = self._rates.wait(scope.client.rpartition(":")[0])
             if wait:
                 raise Problem(429, retry_after=wait)  # noqa: TRY301 - a refusal like any other
             if handler is None:
-                await self._ask_framework(scope, protocol)
+                await self._ask_framework(scope, path, protocol)
                 return
             began = perf_counter()
             reply = await _posted(handler, scope, protocol)
@@ -70,22 +123,31 @@ class Front:
         except Exception as error:  # noqa: BLE001 - one request must not end the others
             _log_fault(error)
             reply = Problem(500).reply()
-        self.counts.requests[scope.path if handler else "other", reply.status] += 1
+        self.counts.requests[path if handler else "other", reply.status] += 1
         reply.send(protocol)
 
-    async def _ask_framework(self, scope: Scope, protocol: Protocol) -> None:
+    async def _ask_framework(self, scope: Scope, path: str, protocol: Protocol) -> None:
         """Read the whole body, then let the framework answer."""
-        body = await read_body(scope, protocol, limit=self._max_body, deadline=self.deadline)
-        bridge, asgi = Bridge(protocol, body), scope_of(scope)
-        try:
-            await self._routes(asgi, bridge.receive, bridge.send)
-        except OSError:
-            _log.debug("reader hung up")
-        except Exception as error:  # noqa: BLE001 - it was answered already, by `_failed`
-            _log_fault(error)
-        finally:
-            route = getattr(asgi.get("route"), "path", "other")
-            self.counts.requests[route, bridge.status] += 1
+        limits, asgi = self.limits, scope_of(scope, path)
+        body = await read_body(scope, protocol, limit=limits.max_body, deadline=self.deadline)
+        patience, task = limits.reader_seconds, asyncio.current_task()
+        if task is None:  # pragma: no cover - only tasks take requests
+            raise RuntimeError("a request needs a task")
+        with Bridge(scope, protocol, body, readers=self.readers, patience=patience) as bridge:
+            self._answering[task] = bridge
+            try:
+                await self._routes(asgi, bridge.receive, bridge.send)
+            except OSError:
+                _log.debug("reader hung up")
+            except asyncio.CancelledError:
+                if not self.stopping.is_set():
+                    raise
+            except Exception as error:  # noqa: BLE001 - it was answered already, by `_failed`
+                _log_fault(error)
+            finally:
+                del self._answering[task]
+                route = getattr(asgi.get("route"), "path", "other")
+                self.counts.requests[route, bridge.status] += 1
 
 
 async def _posted(handler: Handler, scope: Scope, protocol: Protocol) -> Reply:
@@ -218,14 +280,14 @@ class Deadlines:
         self._sweeper = again
 
 
-def _framework(routers: Sequence[APIRouter], direct: Paths) -> FastAPI:
+def _framework(routers: Sequence[APIRouter], direct: Paths, prefix: str) -> FastAPI:
     """Return the framework with all routes and their OpenAPI document."""
     app = FastAPI(docs_url=None, redoc_url=None, redirect_slashes=False, exception_handlers={})
     for router in routers:
         app.include_router(router)
     for kind, handler in _HANDLERS.items():
         app.add_exception_handler(kind, handler)
-    text = document(app, direct)
+    text = document(app, direct, prefix)
     app.openapi = lambda: text  # type: ignore[method-assign]  # the way FastAPI documents
     return app
 

@@ -11,7 +11,13 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from retrasyn.service.basemap.basemap import BaseMap
 from retrasyn.service.viewing.frames import MAX_TRAVELLERS
 from retrasyn.service.viewing.source import ReleaseSource
-from retrasyn.service.viewing.view import CachedSource, box_counts, cell_history, density_errors
+from retrasyn.service.viewing.view import (
+    CachedSource,
+    CellCounts,
+    box_counts,
+    cell_history,
+    density_errors,
+)
 from retrasyn.service.web.models import (
     BoxCounts,
     CellHistory,
@@ -23,7 +29,7 @@ from retrasyn.service.web.models import (
     bytes_of,
     problems,
 )
-from retrasyn.service.web.release_routes import First, Last, timestamps_in
+from retrasyn.service.web.release_routes import First, Last, check_range, timestamps_in
 from retrasyn.service.web.responses import (
     BINARY,
     JSON,
@@ -168,8 +174,8 @@ def _add_tiles(router: APIRouter, base_map: BaseMap) -> None:
         return Response(body, media_type=media, headers=headers)
 
 
-def query_routes(view: CachedSource, turns: asyncio.Semaphore) -> APIRouter:
-    """Return the routes of cells and boxes."""
+def query_routes(view: CachedSource, turns: asyncio.Semaphore, most: int) -> APIRouter:
+    """Return the routes of cells and boxes; an answer goes through `most` points at most."""
     router, source = APIRouter(prefix="/v1", tags=["map"]), view.source
 
     @router.get("/cells/{cell}", responses=problems(404, 422))
@@ -177,10 +183,13 @@ def query_routes(view: CachedSource, turns: asyncio.Semaphore) -> APIRouter:
         """Return what happened in a cell: points, moves in and out, where from and where to."""
         if cell >= source.grid.n_cells:
             raise Problem(404, "There is no such cell.")
-        found = timestamps_in(source, first, last)
+        check_range(first, last)
+
+        def look() -> CellCounts:
+            return cell_history(view, cell, timestamps_in(source, first, last, most))
+
         async with turns:
-            history = await asyncio.to_thread(cell_history, view, cell, found)
-        return CellHistory.of(history)
+            return CellHistory.of(await asyncio.to_thread(look))
 
     @router.get("/count", response_class=Response, responses=answers(_COUNTS, 422))
     async def count(
@@ -190,11 +199,16 @@ def query_routes(view: CachedSource, turns: asyncio.Semaphore) -> APIRouter:
         format: Format = "json",  # noqa: A002 - the name in the address
     ) -> Response:
         """Count the synthetic points in a box at each timestamp."""
-        corners, asked = _box(box), timestamps_in(source, first, last)
+        corners = _box(box)
+        check_range(first, last)
+
+        def look() -> tuple[list[int], list[int]]:
+            return box_counts(source, corners, timestamps_in(source, first, last, most))
+
         async with turns:
+            t, n = await asyncio.to_thread(look)
             if format == "csv":
-                return _download(await asyncio.to_thread(_rows, source, corners, asked))
-            t, n = await asyncio.to_thread(box_counts, source, corners, asked)
+                return _download(await asyncio.to_thread(_rows, source, t, n))
         counts = BoxCounts(box=list(corners), t=t, n=n)
         return Response(counts.model_dump_json(), media_type=JSON)
 
@@ -209,10 +223,10 @@ def _box(text: str) -> Box:
     return Box(x0, y0, x1, y1)
 
 
-def _rows(source: ReleaseSource, box: Box, timestamps: list[int]) -> str:
+def _rows(source: ReleaseSource, timestamps: list[int], counts: list[int]) -> str:
     """Return counts as CSV."""
     lines = ["t,time,n"]
-    for t, n in zip(*box_counts(source, box, timestamps), strict=True):
+    for t, n in zip(timestamps, counts, strict=True):
         summary = source.summary(t)
         lines.append(f"{t},{summary['time'] if summary else ''},{n}")
     return "\n".join(lines) + "\n"
@@ -224,7 +238,7 @@ def _download(text: str) -> Response:
 
 
 def real_routes(
-    real: ReleaseSource, synthetic: ReleaseSource, usual: int, turns: asyncio.Semaphore
+    real: ReleaseSource, synthetic: ReleaseSource, usual: int, turns: asyncio.Semaphore, most: int
 ) -> APIRouter:
     """Return the routes that show the real data of a simulation."""
     router, view = APIRouter(prefix="/v1/real", tags=["simulation"]), CachedSource(real)
@@ -237,10 +251,15 @@ def real_routes(
     @router.get("/errors", responses=problems(422))
     async def errors(first: First = None, last: Last = None) -> DensityErrors:
         """Return how far the synthetic density is from the real one at each timestamp."""
-        known = [t for t in timestamps_in(synthetic, first, last) if _spans(real, t)]
+        check_range(first, last)
+
+        def look() -> DensityErrors:
+            asked = timestamps_in(synthetic, first, last, most)
+            known = [t for t in asked if _spans(real, t)]
+            return DensityErrors(t=known, density_error=density_errors(real, synthetic, known))
+
         async with turns:
-            found = await asyncio.to_thread(density_errors, real, synthetic, known)
-        return DensityErrors(t=known, density_error=found)
+            return await asyncio.to_thread(look)
 
     return router
 

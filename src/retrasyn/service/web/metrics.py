@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
+from retrasyn.service.web.bridge import Places
 from retrasyn.service.web.models import Health, answers, problems
 from retrasyn.service.web.responses import Problem
 from retrasyn.wire.statuses import STATUSES
@@ -46,6 +47,7 @@ HOLDING = {
     "newest_release": "Latest timestamp released; -1: none.",
     "fold_seconds": "Seconds the last fold took, release included.",
     "feed_clients": "Readers of the live feed.",
+    "readers": "Readers of long answers, feeds included.",
 }
 """Values at the moment, by name."""
 _METRICS: dict[str, Any] = {
@@ -60,7 +62,6 @@ class RequestCounts:
 
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)  # by route and status
     frames: Counter[str] = field(default_factory=Counter)  # by status
-    n_feeds: int = 0  # open at the moment
 
     def count_frame(self, status: str) -> None:
         """Count what became of one frame."""
@@ -77,8 +78,11 @@ class RequestCounts:
 class Metrics(Collector):
     """Collects all metrics when Prometheus asks for them."""
 
-    def __init__(self, runtime: CampaignRuntime, counts: RequestCounts) -> None:
+    def __init__(
+        self, runtime: CampaignRuntime, counts: RequestCounts, *, feeds: Places, readers: Places
+    ) -> None:
         self._runtime, self._counts = runtime, counts
+        self._feeds, self._readers = feeds, readers
         self._registry = CollectorRegistry(auto_describe=False)
         self.ack_seconds = Histogram(
             "retrasyn_ack_seconds",
@@ -131,7 +135,8 @@ class Metrics(Collector):
             "devices": status["n_enrolled"],
             "newest_release": -1 if newest is None else newest,
             "fold_seconds": runtime.counters.fold_seconds,
-            "feed_clients": self._counts.n_feeds,
+            "feed_clients": self._feeds.n,
+            "readers": self._readers.n,
         }
         for name, says in HOLDING.items():
             yield GaugeMetricFamily(f"retrasyn_{name}", says, float(values[name]))
@@ -149,8 +154,8 @@ def alive() -> APIRouter:
     return router
 
 
-def routes(runtime: CampaignRuntime, metrics: Metrics) -> APIRouter:
-    """Return /healthz, /readyz and /metrics."""
+def routes(runtime: CampaignRuntime, metrics: Metrics, operator: Any) -> APIRouter:
+    """Return /healthz, /readyz and /metrics, which wants the operator's token."""
     router = alive()
 
     @router.get("/readyz", responses=problems(503))
@@ -160,7 +165,13 @@ def routes(runtime: CampaignRuntime, metrics: Metrics) -> APIRouter:
             raise Problem(503, f"{reason[0].upper()}{reason[1:]}.", retry_after=5)
         return Health(status="ok")
 
-    @router.get("/metrics", response_class=Response, responses=answers(_METRICS))
+    # Strangers must not learn what alarms, and who drops out of what is counted.
+    @router.get(
+        "/metrics",
+        response_class=Response,
+        responses=answers(_METRICS, 401),
+        dependencies=[operator],
+    )
     async def show_metrics() -> Response:
         """Return all metrics."""
         return Response(metrics.text(), headers={"content-type": CONTENT_TYPE_LATEST})

@@ -13,13 +13,14 @@ from retrasyn.service.web.responses import BINARY, JSON, PROBLEM_JSON, SENTENCES
 from retrasyn.wire.batches import MAX_FRAMES
 
 Hex = Annotated[str, Field(pattern=r"^[0-9a-f]*$")]
+PublicKey = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Mode = Literal["campaign", "recording", "simulation"]
 MAX_T = (1 << 32) - 1
 Timestamp = Annotated[int, Path(ge=0, le=MAX_T, description="The timestamp.")]
 DEVICE = r"^[0-9a-f]{32}$"
 Device = Annotated[str, Path(pattern=DEVICE, description="A device id, 32 hexadecimal digits.")]
 _WAITS = {429, 503}
-EVERYWHERE = (400, 408, 413, 429)
+EVERYWHERE = (400, 408, 413, 429, 503)
 """Refusals that any address may give: what cannot be read, is too slow, too long or too much."""
 Responses = dict[int | str, dict[str, Any]]
 RETRY_AFTER = {
@@ -98,18 +99,24 @@ class ReleaseList(Exact):
 
 
 class EnrolmentRequest(Exact):
-    """Tokens of devices that want to take part."""
+    """Tokens of devices that want to take part, and their halves of the keys to agree on."""
 
     tokens: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
         min_length=1, max_length=MAX_FRAMES, description="One for each device."
     )
+    keys: list[PublicKey] = Field(
+        min_length=1,
+        max_length=MAX_FRAMES,
+        description="The X25519 public key of each, drawn for this alone.",
+    )
+    agreement: PublicKey = Field(description="The curator's X25519 key, from /v1/keys.")
 
 
 class Credentials(Exact):
-    """What a device is told once, and never again."""
+    """What a device is told; its key is agreed on, and not among it."""
 
     device: Hex = Field(description="The device's id, 16 bytes in hexadecimal.")
-    key: Hex = Field(description="The key of its tags, 32 bytes in hexadecimal.")
+    tag: Hex = Field(description="Shows that the same key was agreed on, 16 bytes.")
 
 
 class Enrolment(Exact):
@@ -125,9 +132,10 @@ class TokenRequest(Exact):
 
 
 class Tokens(Exact):
-    """Tokens that can be used once each."""
+    """Tokens that can be used once each, and the curator's key that goes into their links."""
 
     tokens: list[str]
+    key: Hex = Field(description="The curator's Ed25519 key, 32 bytes in hexadecimal.")
 
 
 class OperatorStatus(CampaignStatus):
@@ -137,6 +145,13 @@ class OperatorStatus(CampaignStatus):
     n_ever_enrolled: int = Field(description="Devices that ever enrolled.")
     n_waiting_rounds: int = Field(description="Rounds that are open or not folded yet.")
     n_waiting_frames: int = Field(description="Frames taken in and not answered yet.")
+    n_waiting_reports: int = Field(description="Reports that are too few to be estimated yet.")
+    alarms: dict[str, list[str]] = Field(
+        description="Tests on reports that were alarmed in the last gap, by timestamp."
+    )
+    not_tested: list[str] = Field(
+        description="What the tests on the last round could not be made for, or would rather miss."
+    )
     troubles: dict[str, str] = Field(description="What does not work now, and why.")
     counters: dict[str, float] = Field(description="Counted since the process started.")
 

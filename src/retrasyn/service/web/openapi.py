@@ -17,7 +17,7 @@ _ACKS = {
     401: "no device of this id, or a tag that does not fit",
     409: "other bytes came first; those are kept",
     410: "the round is over, or was never opened",
-    422: "too soon after the last report, of a wrong length, or for another manifest",
+    422: "too soon after the last report, of a wrong length or version, or for another manifest",
     425: "the round opens later",
     503: "busy: the same bytes again, later",
 }
@@ -27,13 +27,14 @@ Paths = dict[str, Any]
 """Descriptions of routes, by path."""
 
 
-def document(app: FastAPI, by_hand: Paths) -> dict[str, Any]:
+def document(app: FastAPI, by_hand: Paths, prefix: str = "") -> dict[str, Any]:
     """Return the whole document, with the routes that the framework does not know."""
     found = get_openapi(
         title="RetraSyn curator",
         version=__version__,
         description="Takes noisy reports, releases synthetic trajectories. See docs/api.md.",
         routes=app.routes,
+        servers=[{"url": f"/{prefix}"}] if prefix else None,
     )
     found = _published(found)
     found["paths"] |= by_hand
@@ -66,8 +67,8 @@ def _one() -> dict[str, Any]:
         "tags": ["devices"],
         "summary": "Report",
         "operationId": "report",
-        "description": "Take one report or heartbeat. The answer is an acknowledgement of 30 "
-        "bytes, whatever the status; it is sent after the report is durable.",
+        "description": "Take one report or heartbeat. The answer is an acknowledgement that "
+        "proves itself, whatever the status; it is sent after the report is durable.",
         "requestBody": bytes_of("A frame as in docs/wire.md.") | {"required": True},
         "responses": _named(problems()) | _named({code: _ack(code) for code in _ACKS}),
     }
@@ -87,7 +88,10 @@ def _many() -> dict[str, Any]:
         "description": "Take a batch of reports and heartbeats, at most 10,000.",
         "requestBody": bytes_of("Frames, each behind its length; see docs/wire.md.")
         | {"required": True},
-        "responses": _named({200: bytes_of(f"A byte per frame: {names}.")} | problems(422, 503)),
+        "responses": _named(
+            {200: bytes_of(f"For each frame a byte ({names}) and a tag of 16.")}
+            | problems(422, 503)
+        ),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, Response, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -26,8 +26,8 @@ _ASKS = (("www-authenticate", "Bearer"),)
 _BEARER = HTTPBearer(auto_error=False, description="The token in the operator's token file.")
 
 
-def routes(runtime: CampaignRuntime, token: str) -> APIRouter:
-    """Return the routes; all of them want the token."""
+def with_token(token: str) -> Any:
+    """Return the dependency of routes that want the operator's token."""
     expected = hashlib.sha256(token.encode()).digest()
 
     def check(
@@ -38,12 +38,18 @@ def routes(runtime: CampaignRuntime, token: str) -> APIRouter:
         if not hmac.compare_digest(found, expected):
             raise Problem(401, "This needs the operator's token.", headers=_ASKS)
 
-    router = APIRouter(prefix="/v1/operator", tags=["operator"], dependencies=[Depends(check)])
+    return Depends(check)
+
+
+def routes(runtime: CampaignRuntime, operator: Any) -> APIRouter:
+    """Return the routes; all of them want the token."""
+    router = APIRouter(prefix="/v1/operator", tags=["operator"], dependencies=[operator])
 
     @router.post("/tokens", responses=problems(401, 422, 503))
     async def mint(asked: TokenRequest) -> Tokens:
         """Make tokens; each lets one device enrol, once."""
-        return Tokens(tokens=await runtime.devices.mint(asked.n))
+        key = runtime.campaign.ring.signer.public.hex()
+        return Tokens(tokens=await runtime.devices.mint(asked.n), key=key)
 
     @router.get("/status", responses=problems(401))
     async def status() -> OperatorStatus:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import tempfile
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from typing import Annotated, Any, BinaryIO
 
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
-from retrasyn.data.writing_files import write
-from retrasyn.errors import InputError
+from retrasyn.service.viewing.downloads import FileFormat, point_pieces
 from retrasyn.service.viewing.source import Feed, ReleaseSource
+from retrasyn.service.viewing.view import CachedSource
+from retrasyn.service.web.bridge import INLINE, Places
 from retrasyn.service.web.models import (
     MAX_T,
     CampaignStatus,
@@ -27,10 +26,6 @@ from retrasyn.service.web.models import (
 )
 from retrasyn.service.web.responses import JSON, Problem
 
-if TYPE_CHECKING:
-    from retrasyn.service.web.metrics import RequestCounts
-
-
 MAX_LISTED = 1000
 First = Annotated[int | None, Query(alias="from", ge=0, le=MAX_T, description="First timestamp.")]
 Last = Annotated[int | None, Query(alias="to", ge=0, le=MAX_T, description="Last timestamp.")]
@@ -40,9 +35,7 @@ _RECEIPT: dict[str, Any] = {
     "content": {JSON: {"schema": {"type": "object", "required": ["format_version", "guarantee"]}}},
 }
 MAX_TIMESTAMPS = 1000
-_CHUNK = 1 << 18
-Format = Literal["parquet", "geojson", "csv"]
-MEDIA = {
+MEDIA: dict[FileFormat, str] = {
     "parquet": "application/vnd.apache.parquet",
     "geojson": "application/geo+json",
     "csv": "text/csv; charset=utf-8",
@@ -55,7 +48,8 @@ _POINTS: dict[str, Any] = {
         "text/csv": {"schema": {"type": "string"}},
     },
 }
-PAUSE = 15.0  # seconds after which a silent feed says that it lives
+PAUSE = 5.0  # seconds after which a silent feed says that it lives
+_BETWEEN = 0.05  # seconds between the two parts of it
 _FEED: dict[str, Any] = {
     "description": "Events named release: id is the timestamp, data a summary in JSON.",
     "content": {"text/event-stream": {"schema": {"type": "string"}}},
@@ -72,20 +66,22 @@ MAX_QUERIED = 1000
 USUAL_QUERIED = 200
 
 
-def release_routes(source: ReleaseSource) -> APIRouter:
+def release_routes(source: ReleaseSource, turns: asyncio.Semaphore) -> APIRouter:
     """Return the routes of summaries and receipts."""
     router = APIRouter(prefix="/v1", tags=["releases"])
 
     @router.get("/releases", responses=problems(422))
     async def listed(first: First = None, last: Last = None, limit: Limit = 100) -> ReleaseList:
         """List releases by ascending timestamp: the latest ones, if there are more than asked."""
-        found = await asyncio.to_thread(source.summaries, first, last, limit)
+        async with turns:
+            found = await asyncio.to_thread(source.summaries, first, last, limit)
         return ReleaseList.model_validate({"releases": found})
 
     @router.get("/releases/{t}", responses=problems(404, 422))
     async def one(t: Timestamp) -> ReleaseDetail:
         """Return what was released at a timestamp, with the number of points in each cell."""
-        found = await asyncio.to_thread(source.summary, t)
+        async with turns:
+            found = await asyncio.to_thread(source.summary, t)
         if found is None:
             raise Problem(404, "Nothing was released at this timestamp.")
         return ReleaseDetail.model_validate(found)
@@ -101,30 +97,80 @@ def release_routes(source: ReleaseSource) -> APIRouter:
         return await receipt_of(t)
 
     async def receipt_of(t: int | None) -> Response:
-        text = await asyncio.to_thread(source.receipt, t)
-        if text is None:
+        async with turns:
+            opened = await asyncio.to_thread(source.open_receipt, t)
+        if opened is None:
             raise Problem(404, "There is no receipt for this timestamp.")
-        return Response(text, media_type=JSON)
+        return await streamed(_read(opened), turns, media_type=JSON)
 
     return router
 
 
-def point_routes(source: ReleaseSource, turns: asyncio.Semaphore) -> APIRouter:
-    """Return the route of the points."""
+def _read(opened: BinaryIO) -> Iterator[bytes]:
+    """Yield a file in pieces, and close it in any case."""
+    with opened:
+        while piece := opened.read(INLINE):
+            yield piece
+
+
+async def streamed(
+    pieces: Iterator[bytes],
+    turns: asyncio.Semaphore,
+    *,
+    media_type: str,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    """Answer with pieces that are made in a thread, a few at a time, as the reader takes them."""
+    first: list[bytes] = []
+    while sum(map(len, first)) <= INLINE:
+        piece = await _next(pieces, turns)
+        if not piece:
+            return Response(b"".join(first), media_type=media_type, headers=headers)
+        first.append(piece)
+    rest = _rest(b"".join(first), pieces, turns)
+    return StreamingResponse(rest, media_type=media_type, headers=headers)
+
+
+async def _rest(
+    first: bytes, pieces: Iterator[bytes], turns: asyncio.Semaphore
+) -> AsyncIterator[bytes]:
+    piece = first
+    del first
+    while piece:
+        yield piece
+        piece = await _next(pieces, turns)
+
+
+async def _next(pieces: Iterator[bytes], turns: asyncio.Semaphore) -> bytes:
+    """Make the next piece; there is none after the last."""
+    async with turns:
+        return await asyncio.to_thread(next, pieces, b"")
+
+
+def point_routes(view: CachedSource, turns: asyncio.Semaphore, most: int) -> APIRouter:
+    """Return the route of the points; an answer has `most` of them at most."""
     router = APIRouter(prefix="/v1", tags=["releases"])
 
     @router.get("/points", response_class=StreamingResponse, responses=answers(_POINTS, 404, 422))
     async def points(
         first: First = None,
         last: Last = None,
-        format: Annotated[Format, Query(description="How to write them.")] = "parquet",  # noqa: A002 - the name in the address
-    ) -> StreamingResponse:
+        format: Annotated[FileFormat, Query(description="How to write them.")] = "parquet",  # noqa: A002 - the name in the address
+    ) -> Response:
         """Return the synthetic points of a range of timestamps; of the latest one by default."""
-        first, last = _range(source.newest, first, last)
+        first, last = _range(view.source.newest, first, last)
         async with turns:
-            folder = await asyncio.to_thread(_make, source, first, last, format)
+            asked = await asyncio.to_thread(_with_points, view.source, first, last)
+        n = sum(asked.values())
+        if not n:
+            raise Problem(404, "There are no points in this range.")
+        if n > most:
+            raise Problem(
+                422, f"The range has {n:,} points, an answer at most {most:,}; ask in parts."
+            )
         headers = {"content-disposition": f'attachment; filename="points-{first}-{last}.{format}"'}
-        return StreamingResponse(_read(folder, format), media_type=MEDIA[format], headers=headers)
+        pieces = point_pieces(view, list(asked), format)
+        return await streamed(pieces, turns, media_type=MEDIA[format], headers=headers)
 
     return router
 
@@ -142,53 +188,51 @@ def _range(latest: int | None, first: int | None, last: int | None) -> tuple[int
     return first, last
 
 
-def _make(
-    source: ReleaseSource, first: int, last: int, kind: str
-) -> tempfile.TemporaryDirectory[str]:
-    """Write the points to a file in a temporary folder."""
-    folder = tempfile.TemporaryDirectory(prefix="retrasyn-points-")
-    try:
-        write(source.points(first, last), Path(folder.name) / f"points.{kind}")
-    except InputError:
-        folder.cleanup()
-        raise Problem(404, "There are no points in this range.") from None
-    except BaseException:
-        folder.cleanup()
-        raise
-    return folder
+def _with_points(source: ReleaseSource, first: int, last: int) -> dict[int, int]:
+    """Return the timestamps of a range that have points, and how many each."""
+    found = {t: source.n_points(t) for t in source.within(first, last)}
+    return {t: n for t, n in found.items() if n}
 
 
-async def _read(folder: tempfile.TemporaryDirectory[str], kind: str) -> AsyncIterator[bytes]:
-    """Read the file in chunks, and delete it in any case."""
-    try:
-        with (Path(folder.name) / f"points.{kind}").open("rb") as file:
-            while piece := await asyncio.to_thread(file.read, _CHUNK):
-                yield piece
-    finally:
-        folder.cleanup()
-
-
-def feed_routes(news: Feed, most: int, counts: RequestCounts, stopping: asyncio.Event) -> APIRouter:
+def feed_routes(news: Feed, places: Places, stopping: asyncio.Event) -> APIRouter:
     """Return the route; all feeds end when `stopping` is set."""
     router = APIRouter(prefix="/v1", tags=["releases"])
 
     @router.get("/feed", response_class=StreamingResponse, responses=answers(_FEED, 422, 503))
     async def feed(seen: Seen = None) -> StreamingResponse:
         """Send a summary of every release as soon as it is there."""
-        if counts.n_feeds >= most or stopping.is_set():
-            raise Problem(503, "No more can listen now; read /v1/releases.", retry_after=10)
-        events = _events(news, int(seen) if seen else None, counts, stopping)
-        headers = {"x-accel-buffering": "no"}
-        return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+        if stopping.is_set():
+            raise _full()
+        return _FeedResponse(_events(news, int(seen) if seen else None, stopping), places)
 
     return router
 
 
-async def _events(
-    news: Feed, after: int | None, counts: RequestCounts, stopping: asyncio.Event
-) -> AsyncIterator[bytes]:
+def _full() -> Problem:
+    return Problem(503, "No more can listen now; read /v1/releases.", retry_after=10)
+
+
+class _FeedResponse(StreamingResponse):
+    """Holds a place from before its first byte until it has ended, however it ends."""
+
+    def __init__(self, events: AsyncGenerator[bytes], places: Places) -> None:
+        headers = {"x-accel-buffering": "no"}
+        super().__init__(events, media_type="text/event-stream", headers=headers)
+        self._events, self._places = events, places
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Send the events, if there is a place."""
+        with self._places.take() as taken:
+            if not taken:
+                raise _full()
+            try:
+                await super().__call__(scope, receive, send)
+            finally:
+                await self._events.aclose()
+
+
+async def _events(news: Feed, after: int | None, stopping: asyncio.Event) -> AsyncGenerator[bytes]:
     """Send releases as server-sent events, with keep-alive comments in between."""
-    counts.n_feeds += 1
     stop = asyncio.ensure_future(stopping.wait())
     waiting: asyncio.Future[Any] | None = None
     subscription = aiter(news.subscribe(after))
@@ -198,7 +242,10 @@ async def _events(
             waiting = waiting or asyncio.ensure_future(anext(subscription))
             await asyncio.wait({waiting, stop}, timeout=PAUSE, return_when="FIRST_COMPLETED")
             if not waiting.done():
-                yield b": still here\n\n"
+                # In two parts: the first reaches a reader that is gone, the second finds it out.
+                yield b": still"
+                await asyncio.sleep(_BETWEEN)
+                yield b" here\n\n"
                 continue
             try:
                 t, summary = waiting.result()
@@ -207,7 +254,6 @@ async def _events(
             waiting = None
             yield f"event: release\nid: {t}\ndata: {json.dumps(summary)}\n\n".encode()
     finally:
-        counts.n_feeds -= 1
         stop.cancel()
         if waiting is not None:
             waiting.cancel()
@@ -227,8 +273,22 @@ def status_routes(status: Callable[[], dict[str, Any]]) -> APIRouter:
     return router
 
 
-def timestamps_in(source: ReleaseSource, first: int | None, last: int | None) -> list[int]:
-    """Return the timestamps of a range: the latest ones, and fewer if `first` is not given."""
+def timestamps_in(
+    source: ReleaseSource, first: int | None, last: int | None, most: int
+) -> list[int]:
+    """Return the latest timestamps of a range, fewer if `first` is not given.
+
+    Their points are `most` together, or they are a single one.
+    """
+    found = source.within(first, last)[-(USUAL_QUERIED if first is None else MAX_QUERIED) :]
+    begin, n = len(found), 0
+    while begin and (begin == len(found) or n + source.n_points(found[begin - 1]) <= most):
+        begin -= 1
+        n += source.n_points(found[begin])
+    return found[begin:]
+
+
+def check_range(first: int | None, last: int | None) -> None:
+    """Refuse a range that ends before it begins."""
     if first is not None and last is not None and first > last:
         raise Problem(422, "A range begins before it ends; exchange from and to.")
-    return source.within(first, last)[-(USUAL_QUERIED if first is None else MAX_QUERIED) :]

@@ -42,6 +42,7 @@ SENTENCES = {
     404: "There is nothing at this address; see /openapi.json for what there is.",
     405: "This address does not take this method; see /openapi.json for those it takes.",
     408: "The body came too slowly; send it within the deadline.",
+    409: "The curator agrees by another key now; ask for /v1/keys again.",
     413: "The body is larger than this curator takes; send less at once.",
     422: "The request does not have the form that /openapi.json asks for.",
     429: "Requests come too fast from this address; wait as long as Retry-After says.",

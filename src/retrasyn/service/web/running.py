@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from retrasyn.client.consent import rounds_until_cap, usual_place_of
+from retrasyn.client.owner import write_link
 from retrasyn.files import write_durably
 from retrasyn.privacy.usual_place import duration
 from retrasyn.service.basemap.basemap import BaseMap
@@ -64,12 +66,12 @@ def run(
 async def _run(service: Service, announce: Callable[[Running], None], *, link: bool) -> int:
     settings, app = service.settings, None
     base_map = BaseMap.open(settings.map, Box(*settings_in_force(settings).box))
-    server = WebServer(settings.server, header_seconds=settings.limits.header_seconds)
+    server = WebServer(settings.server, settings.limits)
     stopped = on_signals()
     try:
         await service.start()
         runtime, token = service.runtime, service.operator_token
-        app = CampaignApp(runtime, operator_token=token, base_map=base_map)
+        app = CampaignApp(runtime, server.hosts, operator_token=token, base_map=base_map)
         await server.start(app)
         url = reachable(server.url)
         beginning = service.beginning + _moved(runtime, url)
@@ -80,7 +82,7 @@ async def _run(service: Service, announce: Callable[[Running], None], *, link: b
         _log.info("stopping signal=%s", signal.Signals(number).name)
     finally:
         if app is not None:
-            app.stopping.set()
+            await app.stop()
         await server.stop()
         await service.stop()
     _log.info("stopped")
@@ -104,6 +106,7 @@ async def _describe(runtime: CampaignRuntime, url: str, *, link: bool, beginning
     server, status = runtime.settings.server, runtime.status()
     folder, public = server.folder, server.public_url or url
     token = (await runtime.devices.mint(1))[0] if link else ""
+    key = runtime.campaign.ring.signer.public
     manifest = runtime.campaign.manifest
     place, last = usual_place_of(manifest), duration(rounds_until_cap(manifest) * manifest.period)
     told = "" if place is None else f"Not hidden: {place.statement}, after {last} of sharing."
@@ -113,7 +116,7 @@ async def _describe(runtime: CampaignRuntime, url: str, *, link: bool, beginning
         long_run=told,
         period=status["period"],
         url=public,
-        link=f"{public.rstrip('/')}/#enrol={token}" if token else "",
+        link=write_link(public.rstrip("/"), token, key) if token else "",
         token_file=server.operator_token_file or folder / "operator.token",
         folder=folder,
         beginning=beginning,
@@ -121,11 +124,14 @@ async def _describe(runtime: CampaignRuntime, url: str, *, link: bool, beginning
 
 
 class ViewerServer:
-    """Listens from construction on: a port in use is noticed before any data is read."""
+    """Listens from construction on: a port in use is noticed before any data is read.
+
+    Each has a token of its own, without which it answers nothing.
+    """
 
     def __init__(self, *, host: str, port: int) -> None:
-        settings = ServerSettings(host=host, port=port)
-        self._server = WebServer(settings, header_seconds=LimitSettings().header_seconds)
+        self._server = WebServer(ServerSettings(host=host, port=port), LimitSettings())
+        self._token = secrets.token_urlsafe(16)
 
     def __enter__(self) -> Self:
         return self
@@ -137,8 +143,8 @@ class ViewerServer:
 
     @property
     def url(self) -> str:
-        """The URL of the page on this machine."""
-        return reachable(self._server.url)
+        """The URL of the page on this machine, with its token."""
+        return f"{reachable(self._server.url)}/{self._token}/"
 
     def show(
         self,
@@ -158,7 +164,9 @@ class ViewerServer:
         announce: Callable[[str], None],
         meanwhile: Work | None,
     ) -> int:
-        app, stopped = ViewerApp(content, settings), on_signals()
+        hosts, token = self._server.hosts, self._token
+        app = ViewerApp(content, hosts, token=token, map_settings=settings)
+        stopped = on_signals()
         work: asyncio.Future[None] | None = None
         try:
             await self._server.start(app)
@@ -174,7 +182,7 @@ class ViewerServer:
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
             if work is not None:
                 work.cancel()
-            app.stopping.set()
+            await app.stop()
             content.feed.close()
             await self._server.stop()
         return 130 if number == signal.SIGINT else 0

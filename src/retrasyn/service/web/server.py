@@ -8,13 +8,12 @@ import os
 import resource
 import socket
 import ssl
-from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any
 
 from retrasyn.errors import MissingExtra, SettingError
-from retrasyn.service.settings import ServerSettings
-from retrasyn.service.web.responses import SECURITY, Protocol, Scope
+from retrasyn.host_names import HostNames
+from retrasyn.service.settings import LimitSettings, ServerSettings
 
 try:
     from granian.constants import HTTPModes, Interfaces
@@ -30,17 +29,25 @@ _HEADER_ROOM = 16_384  # bytes of headers, all together
 _LETTING_GO = 0.25  # seconds: granian's threads drop what they hold of Python after they said they
 # had ended; a process that is gone by then aborts with a message of theirs
 _FILES = 2 * MAX_CONNECTIONS
-Message = MutableMapping[str, Any]
+_SPARE_THREADS = 32  # beside those that wait at the pipes of readers, one each
+_SEND_BUFFER = 1 << 17  # bytes, which Linux doubles; left alone, it grows to 4 MiB a connection
 
 
 class WebServer:
     """Listens from construction on, so that early clients wait; answers from `start` on."""
 
-    def __init__(self, settings: ServerSettings, *, header_seconds: float) -> None:
+    def __init__(self, settings: ServerSettings, limits: LimitSettings) -> None:
         check_tls(settings.tls_certificate, settings.tls_key)
-        self._settings, self._header_seconds = settings, header_seconds
+        self._settings, self._limits = settings, limits
         self._socket = listen(settings.host, settings.port)
-        self.port = int(self._socket.getsockname()[1])
+        _bound_memory(self._socket, limits.reader_seconds)
+        bound, self.port = self._socket.getsockname()[:2]
+        more = [*settings.allowed_hosts, *([settings.public_url] if settings.public_url else [])]
+        try:
+            self.hosts = HostNames(settings.host, bound, more=more)
+        except BaseException:
+            self.close()
+            raise
         self._inner: _OnSocket | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -61,12 +68,13 @@ class WebServer:
             interface=Interfaces.RSGI,
             http=HTTPModes.http1,
             http1_settings=HTTP1Settings(
-                header_read_timeout=round(self._header_seconds * 1000),
+                header_read_timeout=round(self._limits.header_seconds * 1000),
                 max_buffer_size=_HEADER_ROOM,
             ),
             websockets=False,
             backlog=_BACKLOG,
             backpressure=MAX_CONNECTIONS,
+            runtime_blocking_threads=self._limits.readers + _SPARE_THREADS,
             log_enabled=False,
             ssl_cert=self._settings.tls_certificate,
             ssl_key=self._settings.tls_key,
@@ -135,6 +143,16 @@ def listen(host: str, port: int) -> socket.socket:
     return found
 
 
+def _bound_memory(listening: socket.socket, seconds: float) -> None:
+    """Bound what the kernel keeps for readers, and for how long; connections inherit both."""
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+    if hasattr(
+        socket, "TCP_USER_TIMEOUT"
+    ):  # Linux: also ends those who take none of a short answer
+        patience = round(seconds * 1000)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, patience)
+
+
 def check_tls(certificate: Path | None, key: Path | None) -> None:
     """Refuse a certificate without its key, or either that cannot be used."""
     if certificate is None and key is None:
@@ -157,71 +175,3 @@ def raise_file_limit() -> None:
     wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def scope_of(scope: Scope) -> dict[str, Any]:
-    """Return the ASGI scope of a request."""
-    return {
-        "type": "http",
-        # With this version frameworks wait for a hang-up themselves, also while nothing is sent.
-        "asgi": {"version": "3.0", "spec_version": "2.3"},
-        "http_version": scope.http_version,
-        "method": scope.method,
-        "scheme": scope.scheme,
-        "path": scope.path,
-        "raw_path": scope.path.encode(),
-        "query_string": scope.query_string.encode(),
-        "root_path": "",
-        "headers": [
-            (name.encode("latin-1", "replace"), value.encode("latin-1", "replace"))
-            for name, value in scope.headers.items()
-        ],
-        "client": None,
-        "server": None,
-        "state": {},
-    }
-
-
-class Bridge:
-    """Passes one request to an ASGI framework, and its answer to granian."""
-
-    def __init__(self, protocol: Protocol, body: bytes) -> None:
-        self._protocol, self._body = protocol, body
-        self._given = False
-        self._start: Message = {}
-        self._stream: Any = None
-        self.status = 0
-
-    async def receive(self) -> Message:
-        """Return the body, and after that wait until the client disconnects."""
-        if self._given:
-            await self._protocol.client_disconnect()
-            return {"type": "http.disconnect"}
-        self._given = True
-        return {"type": "http.request", "body": self._body, "more_body": False}
-
-    async def send(self, message: Message) -> None:
-        """Send a part of the answer."""
-        if message["type"] == "http.response.start":
-            self._start, self.status = message, message["status"]
-            return
-        body, more = bytes(message.get("body", b"")), message.get("more_body", False)
-        if self._stream is None and not more:
-            self._protocol.response_bytes(self.status, self._headers(), body)
-            return
-        if self._stream is None:
-            self._stream = self._protocol.response_stream(self.status, self._headers())
-        if body:
-            await self._send_piece(body)
-
-    async def _send_piece(self, body: bytes) -> None:
-        try:
-            await self._stream.send_bytes(body)
-        except RuntimeError as error:  # granian's word for a connection that is lost
-            raise OSError("the reader hung up") from error
-
-    def _headers(self) -> list[tuple[str, str]]:
-        """Return the headers of the answer and the security headers."""
-        own = [(name.decode(), value.decode()) for name, value in self._start["headers"]]
-        named = {name for name, _ in own}
-        return [*own, *(line for line in SECURITY if line[0] not in named)]

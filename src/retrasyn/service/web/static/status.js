@@ -12,7 +12,7 @@ const show = (status) => {
 const refresh = async () => {
   let fresh = false;
   try {
-    const answer = await fetch("/v1/status", { cache: "no-store" });
+    const answer = await fetch("v1/status", { cache: "no-store" });
     fresh = answer.ok;
     if (fresh) show(await answer.json());
   } catch {

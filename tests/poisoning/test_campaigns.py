@@ -1,0 +1,168 @@
+"""Liars in a campaign of ten thousand devices, 430 reports a round: seen by rounds taken together.
+
+A gap of 21 rounds has one probability of 1 % for a false alarm, shared by nine tests in each round.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import hypergeom
+
+from retrasyn.oracles.oue import OUE
+from retrasyn.poisoning import Evidence, power
+from retrasyn.poisoning.statistics import pair_limit, tracy_widom
+from support.poisoned_rounds import (
+    ATTACKS,
+    EPSILON,
+    ESCAPING,
+    FALSE_ALARMS,
+    GAP,
+    HONEST,
+    N_STATES,
+    campaign,
+    first_alarm,
+    honest,
+    inspections,
+)
+
+N_DEVICES = 10_000
+LEVEL = FALSE_ALARMS / GAP / 9
+
+
+def rounds_until_alarm(share, attack, n_runs, seed):
+    """Return when each run raised its first alarm; None: not within a gap."""
+    random = np.random.default_rng(seed)
+    return [
+        first_alarm(campaign(N_DEVICES, share, attack, random, crowd=HONEST[number % 4]))
+        for number in range(n_runs)
+    ]
+
+
+def n_caught(*run):
+    return sum(found is not None for found in rounds_until_alarm(*run))
+
+
+@pytest.mark.parametrize("name", ["10 target states", "too few ones"])
+def test_two_percent_of_liars_are_seen_within_a_gap(name):
+    assert n_caught(0.02, ATTACKS[name], 1, 1) == 1
+
+
+def test_only_rounds_taken_together_show_ten_targets():
+    liars = campaign(N_DEVICES, 0.02, ATTACKS["10 target states"], np.random.default_rng(2))
+    found = [alarm.test for inspection in inspections(liars) for alarm in inspection.alarms]
+    assert "pooled spectrum" in found
+    assert all(test.startswith("pooled") for test in found)
+
+
+@pytest.fixture(scope="module")
+def honest_gap():
+    return [*inspections(campaign(N_DEVICES, 0, None, np.random.default_rng(3)))]
+
+
+def test_an_honest_crowd_raises_no_alarm_in_a_gap(honest_gap):
+    assert not any(inspection.alarmed for inspection in honest_gap)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ATTACKS)
+def test_two_percent_of_liars_are_seen_within_a_gap_in_95_of_100_runs(name):
+    assert n_caught(0.02, ATTACKS[name], 60, 4) >= 0.95 * 60
+
+
+@pytest.mark.long
+def test_no_honest_gap_in_two_hundred_raises_an_alarm():
+    # Every campaign has a gap in which the pool grows, then one in which it is full.
+    random, alarmed = np.random.default_rng(501), 0
+    for number in range(1, 101):
+        crowd = HONEST[number % len(HONEST)]
+        rounds = campaign(N_DEVICES, 0, None, random, crowd=crowd, n_rounds=2 * GAP)
+        found = [inspection.alarmed for inspection in inspections(rounds)]
+        alarmed += any(found[:GAP]) + any(found[GAP:])
+    assert (
+        alarmed == 0
+    )  # a rate of 1 % would give that with probability 0.13, one of 2.3 % with 0.01
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "share", "least", "most"),
+    [
+        ("5 target states", 0.02, 0.5, 1.0),
+        ("2 target states", 0.02, 0.0, 0.5),
+        ("1 target state", 0.02, 0.0, 0.1),
+        ("20 target states", 0.01, 0.9, 1.0),
+        ("10 target states", 0.01, 0.0, 0.5),
+        ("5 target states", 0.01, 0.0, 0.1),
+    ],
+)
+def test_what_escapes_a_gap_escapes_as_often_as_the_documents_say(name, share, least, most):
+    assert least <= n_caught(share, (ATTACKS | ESCAPING)[name], 40, 6) / 40 <= most
+
+
+def whole_gap():
+    return Evidence.of(honest(9_000, np.random.default_rng(7)), N_STATES, epsilon=EPSILON)
+
+
+def test_what_is_rather_missed_is_named_with_its_power(honest_gap):
+    named = [line for line in honest_gap[-1].not_tested if "seen with probability" in line]
+    kinds = [(line[:2], line.split(" as ")[1].split(":")[0]) for line in named]
+    assert kinds == [
+        ("2%", "reports that push 2 states"),
+        ("2%", "reports that push 1 state"),
+        ("1%", "reports that push 10 states"),
+        ("1%", "reports that push 5 states"),
+        ("1%", "reports that push 2 states"),
+        ("1%", "reports that push 1 state"),
+    ]
+    assert all(0 <= float(line.rpartition(" ")[2]) < 0.5 for line in named)
+
+
+def test_a_first_round_of_430_admits_that_it_sees_little(honest_gap):
+    first = honest_gap[0]
+    assert "2% of" in "".join(line for line in first.not_tested if "push 10 states" in line)
+    assert len(first.not_tested) == len(power.SHARES) * len(power.TARGETS)
+
+
+@pytest.mark.parametrize(
+    ("share", "n_targets", "counted"),
+    [(0.02, 10, 1.0), (0.02, 5, 0.7), (0.02, 2, 0.15), (0.01, 20, 1.0), (0.01, 10, 0.05)],
+)
+def test_closed_forms_agree_with_what_was_counted(share, n_targets, counted):
+    # Counted in 40 runs each, at the end of a gap: the standard error is 0.08 at most.
+    evidence = whole_gap()
+    found = max(
+        test(evidence, LEVEL, share, n_targets) for test in (power.of_pairs, power.of_spectrum)
+    )
+    assert abs(found - counted) <= 0.15
+
+
+def test_the_power_against_wrong_numbers_of_ones_grows_with_the_reports():
+    for factor in power.NOISES.values():
+        small, large = (
+            Evidence.of(honest(n, np.random.default_rng(10)), N_STATES, epsilon=EPSILON)
+            for n in (60, 3_000)
+        )
+        assert power.of_weights(small, LEVEL, factor)[1] < 0.9
+        assert min(power.of_weights(large, LEVEL, factor)) > 0.9
+
+
+@pytest.mark.parametrize("epsilon", [500_000, 1_000_000, 2_000_000, 4_000_000])
+@pytest.mark.parametrize("both", [25, 100])
+def test_the_limit_of_pairs_keeps_its_level_by_the_exact_law(epsilon, both):
+    """Given how often each of two bits is set, how often both are is hypergeometric."""
+    q = OUE(epsilon).q
+    n = math.ceil(both / q**2)
+    ones = round(n * q)
+    mean = ones / n
+    limit = float(pair_limit(n, N_STATES, LEVEL, (1 - 2 * mean) ** 2 / (mean * (1 - mean))))
+    most = math.floor(n * mean**2 + limit * math.sqrt(n) * mean * (1 - mean))
+    assert hypergeom.sf(most, n, ones, ones) <= 1.2 * LEVEL / math.comb(N_STATES, 2)
+
+
+def test_the_tail_of_tracy_and_widom_is_the_tabulated_one_or_safer():
+    table = {0.01: 2.0234, 0.005: 2.4224, 0.0025: 2.7973, 0.001: 3.2724, 0.0001: 4.3655}
+    for tail, quantile in table.items():
+        assert quantile <= tracy_widom(tail) <= quantile + 0.12
+    assert tracy_widom(0.5) == tracy_widom(0.01)
+    assert tracy_widom(1e-6) > tracy_widom(1e-5) > 5
