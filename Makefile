@@ -57,8 +57,9 @@ quick: lint
 	$(BIN)/pytest -m "not long and not system" --numprocesses 2 --dist loadscope
 	@echo "Left out: tests that start processes, browsers, databases or Ray, and long ones; make test runs them."
 
-test-long: viewer mutants
+test-long: viewer
 	$(BIN)/pytest -m long -rs
+	$(MAKE) mutants
 
 # The code that privacy rests on, changed in thousands of places: a test has to notice each.
 mutants: $(READY)

@@ -220,6 +220,14 @@ def test_a_word_at_a_threshold_is_not_below_it():
         assert single.report_symbol(0, 3, epsilon=1_000_000, words=words) == bytes([2 * below])
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_support_of_an_oracle_is_that_of_its_row(name):
+    for n_answers in (2, 9):
+        oracle = oracle_of(name, 1_000_000, n_answers)
+        assert oracle.support == row_of(name).support(1_000_000, n_answers)
+        assert oracle.support == (oracle.p, oracle.q)
+
+
 def test_null_is_one_more_symbol_and_lies_like_any_other():
     truth, lie = fed([2**64 - 1, 7]), fed([0, 7])
     assert single.report_symbol(-1, 3, epsilon=1_000_000, words=truth) == bytes([3])

@@ -265,6 +265,36 @@ def test_a_duration_has_one_unit():
     ]
 
 
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (1, "1 second"),
+        (2, "2 seconds"),
+        (60, "1 minute"),
+        (3600, "1 hour"),
+        (7200, "2 hours"),
+        (86_400, "1 day"),
+        (999 * 86_400, "999 days"),
+        (1000 * 86_400, "1,000 days"),
+        (1000 * 86_400 + 43_200, "1,000 days"),
+    ],
+)
+def test_a_duration_is_said_in_its_largest_unit(seconds, words):
+    assert duration(seconds) == words
+
+
+@pytest.mark.parametrize("period", [None, 60])
+def test_without_nights_a_stay_is_counted_in_timestamps(period):
+    place = UsualPlace(reports=1, timestamps=21, period=period, nights=None, lifetime_cap=None)
+    assert place.words == "1 report (21 timestamps at one place)"
+    assert place.statement == f"linked reports tell a usual place after {place.words}"
+
+
+def test_two_places_are_a_secret_already():
+    assert UsualPlace.of((0.5, 0.25), n_places=2, gap=1) is not None
+    assert UsualPlace.of((0.5, 0.25), n_places=1, gap=1) is None
+
+
 def test_a_cap_that_is_set_is_taken_as_it_is():
     settings = Settings.load(None, {"lifetime_cap": "2.5"}).campaign
     assert lifetime_cap_of(settings, run_settings_of(settings)) == 2_500_000

@@ -303,7 +303,7 @@ def test_who_reported_rests_though_the_store_forgot_the_report_before_its_fold_w
     async def run():
         service = await start(tmp_path / "service", method="steered-length", window=5)
         runtime, manifest = service.runtime, service.runtime.campaign.manifest
-        device, other = await runtime.devices.enrol(await runtime.devices.mint(2))
+        device, other = await enrolled(runtime, 2)
         service.clock.time = manifest.epoch + 0.2 * manifest.period
         await service.scheduler.tick()
         statuses = await runtime.write_queue.submit([report_of(service, device, 0)])
@@ -329,7 +329,7 @@ def test_a_report_that_came_too_soon_is_left_out_of_the_sums_should_admission_le
     async def run():
         service = await start(tmp_path / "service", method="steered-length", window=5)
         runtime, manifest = service.runtime, service.runtime.campaign.manifest
-        (device,) = await runtime.devices.enrol(await runtime.devices.mint(1))
+        (device,) = await enrolled(runtime, 1)
         statuses = []
         for t in range(2):
             service.clock.time = manifest.epoch + (t + 0.2) * manifest.period

@@ -14,7 +14,7 @@ from retrasyn.messages import ENTERING, MICRO, MOVING, QUITTING
 from retrasyn.oracles.single import SEED_BYTES
 from retrasyn.service.admission import tags
 from retrasyn.service.admission.headers import at_most
-from retrasyn.service.admission.records import keys_of_marks, read_chunks
+from retrasyn.service.admission.records import Chunk, keys_of_marks, read_chunks, write_chunk
 from retrasyn.service.admission.tags import matching, pads_of, tags_of
 from retrasyn.wire.batches import join_frames
 from retrasyn.wire.frames import decode_heartbeat, decode_report, tag_of
@@ -226,7 +226,69 @@ def test_what_a_device_sent_before_it_left_still_counts():
     assert admission.accepted(0).answers[0][1].tolist() == [1]
 
 
+def test_a_device_has_the_number_it_was_added_with_until_it_is_removed():
+    senders = Senders.of(3)
+    admission = senders.admission(0)
+    assert [admission.key_of(senders.device(key)) for key in range(4)] == [0, 1, 2, None]
+    for _ in range(2):  # the second time there is nothing left to remove
+        admission.remove_device(senders.device(2))
+    assert admission.key_of(senders.device(2)) is None
+    assert admission.n_devices == 2
+
+
+def test_rounds_are_unfolded_in_order_until_they_are_forgotten():
+    admission = Senders.of(1).admission(2, 0, 1)
+    admission.forget_round(0)
+    assert admission.unfolded() == [1, 2]
+
+
 # The gap
+
+
+def test_marks_are_kept_for_as_long_as_a_report_may_have_to_rest():
+    ages = {"strata": ("transition", "older"), "ages": (2, 7), "other_share": 1, "window": 3}
+    manifest = Senders.of(1, **ages).manifest
+    assert Senders.of(1, **ages).admission().marks_kept == max(
+        manifest.window + manifest.retention, manifest.gap + 7
+    )
+    long = Senders.of(1, **ages | {"retention": 0})
+    assert long.admission().marks_kept == long.manifest.gap + 7 > 3
+    short = Senders.of(1, retention=0)
+    assert short.admission().marks_kept == short.manifest.gap + 1
+
+
+def test_a_report_about_age_that_was_read_back_from_the_store_rests_as_long_as_before():
+    ages = {"strata": ("transition", "older"), "ages": (2, 7), "other_share": 1, "window": 3}
+    senders = Senders.of(1, **ages)
+    late = senders.manifest.epoch + 1000
+    before, again = (senders.admission(0, 9, close=late) for _ in range(2))
+    for admission in (before, again):
+        for t in (0, 9):
+            admission._open_rounds.rounds[t].row = senders.row(t, close=late)
+    age = senders.report(0, 9, about="older", threshold=7)
+    ((_, blob),) = before.judge([age], senders.now(9.5)).blobs
+
+    again.restore(9, [blob])
+
+    for admission in (before, again):
+        assert judged(admission, senders, senders.report(0, 0), at=9.5) == ["too soon"]
+
+
+def test_a_stored_chunk_that_names_a_device_twice_counts_it_once():
+    senders = Senders.of(2)
+    admission = senders.admission(0)
+    ((_, blob),) = senders.admission(0).judge([senders.report(1, 0)], senders.now(0.5)).blobs
+    (chunk,) = read_chunks(blob)
+    twice = Chunk(
+        chunk.code,
+        np.repeat(chunk.keys, 2),
+        np.repeat(chunk.tags, 2, axis=0),
+        np.repeat(chunk.bits, 2, axis=0),
+    )
+
+    admission.restore(0, [write_chunk(twice)])
+
+    assert admission.accepted(0).answers[0][1].tolist() == [1]
 
 
 @pytest.mark.parametrize("order", [(0, 3), (3, 0)])
@@ -483,6 +545,32 @@ def test_what_was_written_brings_back_the_same_round():
     assert judged(again, senders, senders.report(3, 0, about="enter")) == ["duplicate"]
     again.restore(0, [])
     assert again.accepted(0).answers == {}
+
+
+def test_a_batch_of_one_length_is_written_as_its_frames_are():
+    senders = Senders.of(5)
+    frames = [senders.report(key, 0) for key in (3, 1, 4)]
+    now = senders.now(0.5)
+    batch = senders.admission(0).judge_batch(join_frames(frames), now)
+    assert batch.blobs == senders.admission(0).judge(frames, now).blobs
+    ((t, blob),) = batch.blobs
+    assert (t, [chunk.keys.tolist() for chunk in read_chunks(blob)]) == (0, [[3, 1, 4]])
+
+
+@pytest.mark.parametrize("kind", [ENTERING, MOVING, QUITTING])
+def test_what_was_accepted_tells_heartbeats_from_reports(kind):
+    senders = Senders.of(3, presence="flags", strata=("move", "enter", "quit"))
+    admission = senders.admission(0)
+    nothing = admission.accepted(0)
+    assert (nothing.answers, nothing.marks) == ({}, b"")
+    assert (nothing.kinds.dtype, nothing.kinds.size) == (np.uint8, 0)
+    judged(admission, senders, senders.heartbeat(2, 0, kind), senders.heartbeat(0, 0, kind))
+    judged(admission, senders, *(senders.report(key, 0, about="move") for key in (2, 1)))
+    accepted = admission.accepted(0)
+    assert (accepted.keys.tolist(), accepted.kinds.tolist()) == ([0, 2], [kind, kind])
+    assert accepted.kinds.dtype == np.uint8
+    assert [keys.tolist() for _, keys in accepted.answers.values()] == [[1, 2]]
+    assert keys_of_marks(accepted.marks).tolist() == [1, 2]
 
 
 def test_a_damaged_record_is_one_clear_line():
