@@ -79,7 +79,7 @@ def test_two_trees_are_run_by_processes_of_their_own(tmp_path):
         env={**os.environ, "PYTHONPATH": "elsewhere"},
     )
 
-    assert "4 compared, 0 differ" in done.stdout
+    assert "6 compared, 0 differ" in done.stdout
     assert "left out: T-Drive" in done.stdout
 
 

@@ -153,8 +153,9 @@ def everything(tree: Path, data: Path | None, kept: Path, work: Path) -> Items:
 
 def vectors(tree: Path) -> Items:
     """Go through the files of known answers."""
-    for path in sorted((tree / "tests" / "vectors").glob("*")):
-        yield f"vectors/{path.name}", functools.partial(_digest_of_file, path)
+    folder = tree / "tests" / "vectors"
+    for path in sorted(folder.rglob("*.json")):
+        yield f"vectors/{path.relative_to(folder)}", functools.partial(_digest_of_file, path)
 
 
 @functools.cache

@@ -75,7 +75,8 @@ class RunSettings:
     where a run happens, not what comes out, and are handed over beside it.
 
     >>> from retrasyn import Box, Grid, RunSettings
-    >>> settings = RunSettings.of("retrasyn-p", grid=Grid(Box(0, 0, 1, 1), 6), window=10)
+    >>> grid = Grid(Box(0, 0, 1, 1), 6)
+    >>> settings = RunSettings.of("retrasyn-p", grid=grid, window=10, seed=7)
     >>> settings.method.name, settings.gap, settings.chosen_oracle
     ('retrasyn-p', 11, 'oue')
     >>> RunSettings.from_dict(settings.to_dict()) == settings

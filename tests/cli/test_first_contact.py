@@ -46,7 +46,7 @@ EXAMPLES = {
 SERVED = {
     **dict.fromkeys(("watch", "serve", "gateway", "fleet", "demo-live"), 130),  # until Ctrl-C
     **dict.fromkeys(("token", "device enrol", "device run", "device status"), 0),
-    **dict.fromkeys(("device accept", "device leave"), 0),
+    **dict.fromkeys(("device accept", "device leave", "rotate-key"), 0),
 }
 """Examples that need a service or end with Ctrl-C, and their exit codes."""
 SLOW = {"plan", "reproduce"}

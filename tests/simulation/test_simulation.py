@@ -172,7 +172,7 @@ def test_sums_sizes_and_flags_alone_make_the_release(name):
             grant = Grant(
                 t=t, epsilon=1_000_000, reporters=np.empty(0, np.int64), question=ask.question
             )
-            return None if sums is None else curator.estimate(grant, sums)
+            return None if sums is None else curator.estimate(ask, grant, sums)
 
         dialogue = curator.begin(t, size=size, n_enrolled=n_enrolled, flags=flags)
         again = curator.end(t, drive(dialogue, answer), size=size, granted=[], flags=flags)

@@ -169,12 +169,12 @@ class Living(Threaded):
         answer = self.ask("POST", "/v1/reports", frame)
         ack = decode_ack(answer.body)
         assert answer.status == HTTP_STATUS[ack.status]
-        known = {row.device: row.secret for row in self.service.runtime.store.devices()}
+        rows = self.service.runtime.devices._rows
         if ack.status == "unauthenticated":
             said = signed_part("ack", acked_part(ack.status, frame))
             assert verify_ed25519(self.service.runtime.campaign.manifest.key, said, ack.proof)
-        elif device_of(frame) in known:
-            assert is_tagged(ack, frame, known[device_of(frame)])
+        elif device_of(frame) in rows:
+            assert is_tagged(ack, frame, rows[device_of(frame)].secret)
         return ack.status
 
     def ask_operator(self, method: str, path: str, told: Any = None) -> Answer:

@@ -88,6 +88,7 @@ def run_all(examples):
     shutil.copy("retrasyn-service/operator.token", "operator.token")
     examples.show("fleet", "--devices", "20", until="devices are silent")
     examples.stop("serve", service)
+    examples.run("rotate-key")
     examples.show("demo-live", until="devices are silent")
 
 

@@ -53,6 +53,7 @@ BY_COMMAND: dict[str, str] = {
     "fleet": "fleet",
     "serve": "operations",
     "token": "operations",
+    "rotate-key": "operations",
     "audit": "audit",
     "receipt": "receipts",
     "device": "device",

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from statistics import NormalDist
 
 import numpy as np
-from scipy.stats import binom
+import numpy.typing as npt
 
 from retrasyn.poisoning import statistics
 from retrasyn.poisoning.evidence import Evidence
-from retrasyn.poisoning.statistics import WeightLaw
+from retrasyn.poisoning.statistics import WeightLaw, at_most, more_than
 
 SHARES = (0.02, 0.01)
 """Shares of fakes that power is stated for."""
@@ -35,7 +35,7 @@ def weak_against(sample: Evidence, level: float, *, n_round: int) -> Iterator[st
         return
     by_weight = {name: of_weights(sample, level, factor) for name, factor in NOISES.items()}
     for place, share in enumerate(SHARES):
-        powers = {"identical reports": float(binom.sf(1, n_round, share))}
+        powers = {"identical reports": float(more_than(1, n_round, share))}
         powers |= {f"reports with {name}": power[place] for name, power in by_weight.items()}
         for k in TARGETS:
             tests = of_pairs, of_spectrum
@@ -51,13 +51,23 @@ def of_weights(sample: Evidence, level: float, factor: float) -> list[float]:
     n, n_states, noise = sample.n, sample.n_states, min(sample.q * factor, 1.0)
     law, ones = WeightLaw.of(n_states, sample.q), np.arange(n_states + 1)
     if noise < sample.q:
-        honest, fake = law.at_most, binom.cdf(ones, n_states, noise)
+        honest, fake = law.at_most, at_most(ones, n_states, noise)
     else:
-        honest, fake = law.at_least, binom.sf(ones - 1, n_states, noise)
-    most = binom.isf(statistics.weight_limit(level, n_states), n, honest)  # without an alarm
+        honest, fake = law.at_least, more_than(ones - 1, n_states, noise)
+    most = _quantile(statistics.weight_limit(level, n_states), n, honest)  # without an alarm
     shares = np.array(SHARES)[:, None]
-    powers: list[float] = binom.sf(most, n, (1 - shares) * honest + shares * fake).max(1).tolist()
+    powers: list[float] = more_than(most, n, (1 - shares) * honest + shares * fake).max(1).tolist()
     return powers
+
+
+def _quantile(tail: float, n: int, p: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Return the least numbers that n events exceed with a chance of at most `tail`."""
+    below, found = np.full(p.shape, -1), np.full(p.shape, n)
+    while (found - below > 1).any():
+        middle = (below + found) // 2
+        enough = more_than(middle, n, p) <= tail
+        below, found = np.where(enough, below, middle), np.where(enough, middle, found)
+    return found
 
 
 def of_pairs(sample: Evidence, level: float, share: float, n_targets: int) -> float:

@@ -16,7 +16,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh
-from scipy.stats import binom
+from scipy.special import bdtr, bdtrc, gammaln, xlog1py, xlogy
 
 from retrasyn.poisoning.evidence import MOST_STATES, Evidence, blocks
 
@@ -36,6 +36,34 @@ class Alarm:
     test: str  # duplicates, weights, bits, pairs or spectrum; "pooled" before it: of several rounds
     reason: str  # what was observed and what was expected, in a sentence
     suspects: npt.NDArray[np.int64]  # rows of the reports that caused it, where identifiable
+
+
+def more_than(k: npt.ArrayLike, n: int, p: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return the chance that more than k of n events of probability p happen.
+
+    >>> more_than([-1, 0, 1, 2, 3], 2, 0.5).tolist()
+    [1.0, 0.75, 0.25, 0.0, 0.0]
+    """
+    tail: npt.NDArray[np.float64] = bdtrc(np.minimum(k, n), n, p)
+    return tail
+
+
+def at_most(k: npt.ArrayLike, n: int, p: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return the chance that k or fewer of n events of probability p happen; k is 0 or more."""
+    tail: npt.NDArray[np.float64] = bdtr(np.minimum(k, n), n, p)
+    return tail
+
+
+def exactly(k: npt.NDArray[np.int64], n: int, p: float) -> npt.NDArray[np.float64]:
+    """Return the chance that k of n events of probability p happen.
+
+    >>> exactly(np.arange(4), 2, 0.5).round(12).tolist()
+    [0.25, 0.5, 0.25, 0.0]
+    """
+    few = np.minimum(k, n)
+    choices = gammaln(n + 1) - gammaln(few + 1) - gammaln(n - few + 1)
+    chances: npt.NDArray[np.float64] = np.exp(choices + xlogy(few, p) + xlog1py(n - few, -p))
+    return np.where(k > n, 0.0, chances)
 
 
 def too_few_for_bits(n: int) -> str | None:
@@ -58,8 +86,8 @@ def find_bits(
         most = np.clip(expected + drift, 0.0, 1.0)
     low, high = (q + share * (0.5 - q) for share in (least, most))
     limit = level / (2 * sample.n_states)
-    rare = binom.cdf(counts, n, low)
-    often = binom.sf(counts - 1, n, high)
+    rare = at_most(counts, n, low)
+    often = more_than(counts - 1, n, high)
     odd = np.flatnonzero((rare < limit) | (often < limit))
     if odd.size == 0:
         return None
@@ -127,8 +155,8 @@ class WeightLaw:
     def of(cls, n_states: int, q: float) -> WeightLaw:
         """Return the bounds for reports of so many bits."""
         ones = np.arange(n_states + 1)
-        null = binom.pmf(ones, n_states, q)
-        others = binom.pmf(ones, n_states - 1, q)
+        null = exactly(ones, n_states, q)
+        others = exactly(ones, n_states - 1, q)
         stated = (others + np.concatenate([[0.0], others[:-1]])) / 2
         # With q < 1/2 a true bit only adds ones: its weight dominates that of a null report.
         return cls(
@@ -148,17 +176,17 @@ def find_weights(sample: Evidence, level: float, packed: Packed) -> Alarm | None
 
     Suspects are those of `packed`, the round at hand.
     """
-    n, n_states, exactly = sample.n, sample.n_states, sample.weights
+    n, n_states, weights = sample.n, sample.n_states, sample.weights
     law = WeightLaw.of(n_states, sample.q)
     looks = {
-        "exactly": (exactly, law.exactly, np.equal),
-        "at least": (np.cumsum(exactly[::-1])[::-1], law.at_least, np.greater_equal),
-        "at most": (np.cumsum(exactly), law.at_most, np.less_equal),
+        "exactly": (weights, law.exactly, np.equal),
+        "at least": (np.cumsum(weights[::-1])[::-1], law.at_least, np.greater_equal),
+        "at most": (np.cumsum(weights), law.at_most, np.less_equal),
     }
     reasons: dict[str, float] = {}
     suspects = [nobody()]
     for word, (seen, chance, belongs) in looks.items():
-        tails = binom.sf(seen - 1, n, chance)  # [n_states + 1]
+        tails = more_than(seen - 1, n, chance)  # [n_states + 1]
         for ones in np.flatnonzero((tails < weight_limit(level, n_states)) & (seen > 0)):
             usual = n * chance[ones]
             reason = (
@@ -250,7 +278,7 @@ def tracy_widom(tail: float) -> float:
     Far out, a share exp(-2/3 x^(3/2)) / (4 sqrt(pi) x^(3/4)) lies beyond x.
 
     >>> [round(tracy_widom(tail), 2) for tail in (0.01, 0.001, 0.0001)]
-    [2.12, 3.32, 4.39]
+    [2.13, 3.33, 4.39]
     """
     x, logarithm = 2.0, math.log(min(tail, _LARGEST_TAIL) * 4 * math.sqrt(math.pi))
     for _ in range(50):
