@@ -4,14 +4,15 @@
 # make image : a container of the curator, on the base image that DIGEST names
 # make docs  : the documentation site, into site/; make reference writes its generated pages anew
 PYTHON ?= python3
+# Python keeps what it compiled, also where the environment forbids it: hundreds of processes start.
+export PYTHONDONTWRITEBYTECODE :=
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 # What the program needs to run; and what it needs besides to be tested.
 RUNS   := $(VENV)/.runs
 READY  := $(VENV)/.ready
 # Every version is pinned, every file has its hash; the package itself is not copied but linked.
-# What is imported is compiled then: most of what is installed never is.
-INSTALL := $(BIN)/python -m pip install --quiet --no-compile
+INSTALL := $(BIN)/python -m pip install --quiet
 PINNED  := $(INSTALL) --require-hashes --requirement requirements/build.txt
 NODE    = $$([ -z "$$($(PYTHON) viewer/making.py requires)" ] || echo --requirement requirements/node.txt)
 LINK    := $(INSTALL) --no-deps --no-build-isolation --editable .

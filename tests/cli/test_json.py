@@ -21,7 +21,7 @@ pytestmark = pytest.mark.system
 
 BOX = ("--box", "0,0,10,10")
 RUNS = {
-    "synthesize": ("real.parquet", "-o", "new.parquet", *BOX),
+    "synthesize": ("real.parquet", "-o", "new.parquet", *BOX, "--no-ledger"),
     "methods": (),
     "evaluate": ("real.parquet", "made.parquet"),
     "compare": ("real.parquet", "made.parquet", "real.parquet"),

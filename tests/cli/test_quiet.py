@@ -42,7 +42,7 @@ def test_quiet_is_where_there_is_something_to_leave_out(name):
 def made(city, tmp_path):
     """A synthetic file with its receipt."""
     out = tmp_path / "synthetic.parquet"
-    done = run("synthesize", city, "-o", out, "--box", "0,0,10,10", "--quiet")
+    done = run("synthesize", city, "-o", out, "--box", "0,0,10,10", "--quiet", "--no-ledger")
     assert (done.code, done.out, done.err) == (0, "", "")
     return out
 

@@ -61,7 +61,7 @@ def test_a_folder_of_parts_reads_like_one_file(tmp_path_factory, city, n_shards,
 def test_the_command_writes_parts_and_a_receipt_that_verifies(tmp_path, city):
     write(city, tmp_path / "city.parquet")
     out = tmp_path / "synthetic.parquet"
-    source = ["synthesize", tmp_path / "city.parquet", "--box", BOX]
+    source = ["synthesize", tmp_path / "city.parquet", "--box", BOX, "--seed", 3]
     assert run(*source, "-o", out, "--shards", 3, "--parts").code == 0
     assert run(*source, "-o", tmp_path / "one.parquet").code == 0
     assert same(read(out), read(tmp_path / "one.parquet"))

@@ -128,7 +128,7 @@ def test_a_drawn_box_counts_what_the_interface_counts(mapped, shown):
     draw_box(shown)
     until(shown, "/\\d/.test(document.getElementById('area-now').textContent)")
     box = box_of(shown)
-    path = shown.locator("#area-csv").get_attribute("href")
+    path = "/" + shown.locator("#area-csv").get_attribute("href")
     assert figure(shown, "area-now") == points_in(mapped, box, t) > 0
     counted = {
         int(row["t"]): int(row["n"])
