@@ -77,7 +77,7 @@ def test_the_page_is_made_once_and_again_only_when_a_source_changed(making):
 def test_what_is_no_source_does_not_make_the_page_old(making):
     making.make()
     for name in ("node_modules", ".tests", "tests", "__pycache__"):
-        (making.HERE / name).mkdir()
+        (making.HERE / name).mkdir(exist_ok=True)
         (making.HERE / name / "file").write_text("new")
 
     assert making.is_made()
