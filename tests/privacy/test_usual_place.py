@@ -343,7 +343,7 @@ def test_b2_devices_at_home_are_told_as_predicted_and_by_default_no_more_than_ha
     """200 devices and more, real reporters, the default campaign; a tenth tells ages only."""
     dice, n_nights = random.Random(2), 5
     manifest = manifest_for() if capped else manifest_for(lifetime_cap=1000)
-    seen = nights_at_home(manifest, 230, n_nights, dice)
+    seen = nights_at_home(manifest, 260, n_nights, dice)
     for night, found in enumerate(seen, 1):
         told = found[:200]
         assert len(told) == 200
