@@ -21,8 +21,9 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11.5 --generate-
 # The live map. RETRASYN_NO_VIEWER=1 leaves it out, for those without a network.
 VIEWER := $(BIN)/python viewer/making.py
 # Four modules of tests at a time, on two processors: many a test waits for a clock or a process.
+# So each has one thread for its matrices: more of them wait for each other at full speed.
 # What could not run is listed at the end, with what to type.
-PYTEST := $(BIN)/pytest -m "not long" -rs --numprocesses 4 --dist loadscope --no-loadscope-reorder
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -m "not long" -rs --numprocesses 4 --dist loadscope --no-loadscope-reorder
 # Run once more with every index of the kernels checked: compiled, a wrong one goes unseen.
 CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/checked-kernels
 KERNEL_TESTS := tests/contracts tests/metrics tests/mobility tests/oracles tests/report/test_content.py \
@@ -55,7 +56,7 @@ kernels: $(READY)
 
 # For the loop of a person who works here: about three minutes.
 quick: lint
-	$(BIN)/pytest -m "not long and not system" --numprocesses 2 --dist loadscope
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -m "not long and not system" --numprocesses 2 --dist loadscope
 	@echo "Left out: tests that start processes, browsers, databases or Ray, and long ones; make test runs them."
 
 test-long: viewer
