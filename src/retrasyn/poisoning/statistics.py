@@ -15,8 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import eigh
-from scipy.special import bdtr, bdtrc, gammaln, xlog1py, xlogy
+import scipy  # loads its parts when they are used: not at the start of every service
 
 from retrasyn.poisoning.evidence import MOST_STATES, Evidence, blocks
 
@@ -44,13 +43,13 @@ def more_than(k: npt.ArrayLike, n: int, p: npt.ArrayLike) -> npt.NDArray[np.floa
     >>> more_than([-1, 0, 1, 2, 3], 2, 0.5).tolist()
     [1.0, 0.75, 0.25, 0.0, 0.0]
     """
-    tail: npt.NDArray[np.float64] = bdtrc(np.minimum(k, n), n, p)
+    tail: npt.NDArray[np.float64] = scipy.special.bdtrc(np.minimum(k, n), n, p)
     return tail
 
 
 def at_most(k: npt.ArrayLike, n: int, p: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return the chance that k or fewer of n events of probability p happen; k is 0 or more."""
-    tail: npt.NDArray[np.float64] = bdtr(np.minimum(k, n), n, p)
+    tail: npt.NDArray[np.float64] = scipy.special.bdtr(np.minimum(k, n), n, p)
     return tail
 
 
@@ -61,8 +60,11 @@ def exactly(k: npt.NDArray[np.int64], n: int, p: float) -> npt.NDArray[np.float6
     [0.25, 0.5, 0.25, 0.0]
     """
     few = np.minimum(k, n)
-    choices = gammaln(n + 1) - gammaln(few + 1) - gammaln(n - few + 1)
-    chances: npt.NDArray[np.float64] = np.exp(choices + xlogy(few, p) + xlog1py(n - few, -p))
+    special = scipy.special
+    choices = special.gammaln(n + 1) - special.gammaln(few + 1) - special.gammaln(n - few + 1)
+    chances: npt.NDArray[np.float64] = np.exp(
+        choices + special.xlogy(few, p) + special.xlog1py(n - few, -p)
+    )
     return np.where(k > n, 0.0, chances)
 
 
@@ -308,7 +310,7 @@ def find_spectrum(
     mean, spread = (sample.counts / sample.n)[varies], spread[varies]
     correlation = covariances[np.ix_(varies, varies)] / np.outer(spread, spread)
     last = len(correlation) - 1
-    values, vectors = eigh(correlation, subset_by_index=[last, last])
+    values, vectors = scipy.linalg.eigh(correlation, subset_by_index=[last, last])
     top, limit = float(values[0]), edge(sample.n, last + 1, level)
     if top <= limit:
         return None
