@@ -18,10 +18,11 @@ settings.register_profile(
     derandomize=True,
 )
 settings.register_profile("long", parent=settings.get_profile("default"), max_examples=2000)
-# A mutant is to fail, not to be explained: no smaller example is looked for.
+# A mutant is to fail, not to be explained: no smaller example is looked for. Thousands are run.
 settings.register_profile(
     "mutants",
     parent=settings.get_profile("default"),
+    max_examples=20,
     phases=[Phase.explicit, Phase.generate],
     database=None,
 )

@@ -350,7 +350,8 @@ def test_a_quarantine_is_never_cut_short_by_another():
     world.reporter.quarantine("once more", short.at(5))
     assert world.reporter.status(short.at(5)).rounds_left == 30
     world.reporter.quarantine("once more", short.at(99))
-    assert world.reporter.status(short.at(99)).rounds_left == 3
+    status = world.reporter.status(short.at(99))
+    assert (status.quarantine, status.rounds_left) == ("once more", 3)
 
 
 # Rule 7
@@ -580,6 +581,13 @@ def test_a_device_that_divides_epsilon_has_stopped_when_nothing_is_left():
         assert world.reporter.status(world.campaign.at(t)).stopped == stopped
 
 
+@pytest.mark.parametrize(("division", "left"), [("budget", 1), ("population", MICRO)])
+def test_a_device_has_not_stopped_while_the_cap_leaves_room_for_one_more_report(division, left):
+    world = World(lifetime_cap=MICRO + left, division=division)
+    assert isinstance(world.answer(3), Answer)
+    assert not world.reporter.status(world.campaign.at(3)).stopped
+
+
 def test_entries_that_no_report_will_count_are_forgotten():
     world = World(window=2, division="budget")
     world.answered(range(3, 200), epsilon=MICRO // 10)
@@ -698,10 +706,16 @@ def test_a_device_that_is_not_known_any_more_is_silent_for_a_window():
     world = World()
     frame = world.answer(3).frame
     world.reporter.hear(signed("unauthenticated", frame), frame, world.campaign.at(3))
+    assert "does not know" in world.reporter.status(world.campaign.at(3)).quarantine
     assert world.answered(range(4, 12)) == [6, 9]
 
 
 # The parts
+
+
+def test_the_clocks_are_read_in_whole_milliseconds():
+    now = read_clocks()
+    assert {type(now.wall), type(now.boot)} == {int}
 
 
 def test_a_memory_comes_back_as_it_was():

@@ -111,6 +111,13 @@ def test_a_tracker_and_a_simulated_device_have_the_same_states(cells):
     assert list(tracked(CLAMP, cells)) == list(simulated(CLAMP, cells))
 
 
+def test_who_stops_after_a_pause_quits_from_nowhere():
+    tracker = Tracker(CLAMP)
+    tracker.observe(1, centre(7), boot=MINUTE)
+    tracker.stop(3, boot=3 * MINUTE)
+    assert (tracker.answer(Question(), 3), tracker.kind(3)) == (NULL, ABSENT)
+
+
 @given(walks)
 def test_a_split_jump_is_a_quit_or_an_enter_and_never_both(cells):
     states = numbering_of(SPLIT)

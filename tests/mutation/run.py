@@ -4,11 +4,12 @@
     python tests/mutation/run.py "retrasyn.device*" some of it, quicker
     python tests/mutation/run.py --again            what survived the last time, after new tests
 
-mutmut makes the mutants and runs, for each, the tests that reach its function. It works on a copy
-in `.mutants/`, in which two things are written otherwise and mean the same: a property, which it
-would leave alone, is a function and an assignment; and the words of a message are an f-string,
-which it leaves alone, since no test should repeat them. A protocol, which has no body, is passed
-over, and so are kernels, which are compiled: tests compare them with plain loops.
+mutmut makes the mutants; for each, the tests that reach its function are run (`one_session.py`).
+It works on a copy in `.mutants/`, in which two things are written otherwise and mean the same: a
+property or a cached function, which it would leave alone, is a function and an assignment; and the
+words of a message are an f-string, which it leaves alone, since no test should repeat them. A
+protocol, which has no body, is passed over, and so are kernels, which are compiled: tests compare
+them with plain loops.
 
 At the end every survivor has to stand in `survivors.toml` with the reason why no test can tell it
 from the original, and every entry there has to be a survivor.
@@ -44,25 +45,33 @@ _KILLED = ("killed", "timeout", "segfault")
 
 
 def copy_code(mutated: Iterable[str]) -> None:
-    """Copy code and tests, those of the mutated files rewritten for mutmut."""
+    """Copy code and tests, the mutated files rewritten; what has not changed keeps its time."""
+    patterns = list(mutated)
+
+    def copy(source: str, target: str) -> None:
+        path, content = Path(source), Path(source).read_bytes()
+        if any(path.relative_to(ROOT).match(pattern) for pattern in patterns):
+            content = rewritten(content.decode()).encode()
+        if not Path(target).is_file() or Path(target).read_bytes() != content:
+            Path(target).write_bytes(content)
+
     MUTATED.mkdir(parents=True, exist_ok=True)
     for name in _COPIED:
         if (ROOT / name).is_dir():
             ignored = shutil.ignore_patterns("__pycache__", "map")
-            shutil.copytree(ROOT / name, COPY / name, ignore=ignored, dirs_exist_ok=True)
+            shutil.copytree(
+                ROOT / name, COPY / name, ignore=ignored, copy_function=copy, dirs_exist_ok=True
+            )
         else:
-            shutil.copy2(ROOT / name, COPY / name)
-    for pattern in mutated:
-        for path in COPY.glob(pattern):
-            path.write_text(rewritten(path.read_text()))
+            copy(str(ROOT / name), str(COPY / name))
 
 
 def rewritten(source: str) -> str:
-    """Return the same program with bare properties and with messages out of mutmut's reach.
+    """Return the same program with bare functions and with messages out of mutmut's reach.
 
     >>> print(rewritten('class A:\\n    @property\\n    def b(self):\\n        return 1\\n'))
     class A:
-        # a property
+        # property
         def b(self):
             return 1
         b = property(b)
@@ -77,31 +86,29 @@ def rewritten(source: str) -> str:
             row, (begin, end) = token.start[0] - 1, (token.start[1], token.end[1])
             message = "f" + text.replace("{", "{{").replace("}", "}}")
             lines[row] = lines[row][:begin] + message + lines[row][end:]
-    for function in sorted(_properties(ast.parse(source)), key=lambda f: -f.lineno):
-        indent = " " * function.col_offset
-        lines.insert(
-            function.end_lineno or 0, f"{indent}{function.name} = property({function.name})\n"
-        )
-        lines[function.decorator_list[0].lineno - 1] = f"{indent}# a property\n"
+    for function, decorator in sorted(_decorated(ast.parse(source)), key=lambda f: -f[0].lineno):
+        indent, name, call = " " * function.col_offset, function.name, ast.unparse(decorator)
+        lines.insert(function.end_lineno or 0, f"{indent}{name} = {call}({name})\n")
+        lines[decorator.lineno - 1] = f"{indent}# {call}\n"
     return re.sub(
         r"^(class .*\bProtocol\):)$", rf"\1  {_SKIPPED}", "".join(lines), flags=re.MULTILINE
     )
 
 
-def _properties(tree: ast.Module) -> Iterator[ast.FunctionDef]:
-    """Return the functions whose only decorator is `property`."""
+def _decorated(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef, ast.expr]]:
+    """Return properties and cached functions, each with its only decorator."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and [
-            ast.unparse(decorator) for decorator in node.decorator_list
-        ] == ["property"]:
-            yield node
+        match node:
+            case ast.FunctionDef(decorator_list=[decorator]):
+                if re.match(r"property$|(functools\.)?lru_cache\(", ast.unparse(decorator)):
+                    yield node, decorator
 
 
 def mutmut(*words: str, shown: bool = False) -> str:
     """Run mutmut on the copy."""
     environment = os.environ | {"PYTHONPATH": str(MUTATED), "HYPOTHESIS_PROFILE": "mutants"}
     done = subprocess.run(
-        [Path(sys.executable).with_name("mutmut"), *words],
+        [sys.executable, Path(__file__).with_name("one_session.py"), *words],
         cwd=COPY,
         env=environment,
         check=False,

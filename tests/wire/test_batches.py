@@ -39,7 +39,7 @@ def test_a_batch_has_at_most_ten_thousand_frames():
     assert len(split_frames(full)) == MAX_FRAMES == 10_000
     with pytest.raises(WireError, match="10,000"):
         split_frames(full + b"\1\0x")
-    with pytest.raises(WireError, match="10,001"):
+    with pytest.raises(WireError, match="10,001 frames"):
         join_frames([b"x"] * (MAX_FRAMES + 1))
 
 

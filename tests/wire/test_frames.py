@@ -152,17 +152,31 @@ def test_every_ack_comes_back_as_it_was(status):
         assert decode_ack(encode_ack(ack)) == ack
 
 
-@pytest.mark.parametrize("changes", [{"status": "fine"}, {"proof": b""}, {"proof": bytes(32)}])
-def test_an_ack_that_no_curator_makes_is_refused(changes):
-    with pytest.raises(WireError):
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"status": "fine"}, "'fine' is not one of accepted, duplicate"),
+        ({"proof": b""}, "0 bytes prove no ack"),
+        ({"proof": bytes(32)}, "32 bytes prove no ack"),
+    ],
+)
+def test_an_ack_that_no_curator_makes_is_refused(changes, why):
+    with pytest.raises(WireError, match=why):
         encode_ack(dataclasses.replace(ACK, **changes))
 
 
 @pytest.mark.parametrize(
-    "text", [bytes(18), b"\1\0" + bytes(16), b"\2\x0c" + bytes(16), encode_ack(ACK) + b"\0", b""]
+    ("text", "why"),
+    [
+        (bytes(18), "version 0 with status 0"),
+        (b"\1\0" + bytes(16), "version 1 with status 0"),
+        (b"\2\x0c" + bytes(16), "version 2 with status 12"),
+        (encode_ack(ACK) + b"\0", "19 bytes"),
+        (b"", "0 bytes"),
+    ],
 )
-def test_an_ack_of_another_version_status_or_length_is_refused(text):
-    with pytest.raises(WireError):
+def test_an_ack_of_another_version_status_or_length_is_refused(text, why):
+    with pytest.raises(WireError, match=why):
         decode_ack(text)
 
 

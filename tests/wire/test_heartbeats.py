@@ -70,8 +70,12 @@ def test_a_heartbeat_that_no_device_sends_is_refused(changes, why):
         encode_heartbeat(dataclasses.replace(HEARTBEAT, **changes), DEVICE_KEY)
 
 
-def test_another_version_and_a_short_key_are_refused():
+def test_another_length_key_or_version_is_refused():
     frame = encode_heartbeat(HEARTBEAT, DEVICE_KEY)
+    with pytest.raises(WireError, match="47 bytes"):
+        decode_heartbeat(frame + b"\0", DEVICE_KEY)
+    with pytest.raises(WireError, match="tag"):
+        decode_heartbeat(frame, bytes(32))
     with pytest.raises(WireError, match="version 1"):
         decode_heartbeat(b"\1" + frame[1:], DEVICE_KEY)
     with pytest.raises(WireError, match="too short"):

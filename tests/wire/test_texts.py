@@ -19,6 +19,7 @@ from retrasyn.wire import (
     round_hash,
 )
 from retrasyn.wire.canonical import MAX_TEXT, read_canonical, seal, unseal, write_canonical
+from retrasyn.wire.texts import choice, digits, hexadecimal, name, names, numbers, whole
 from support.campaigns import Campaign, manifest_of
 
 MANIFESTS = [
@@ -59,6 +60,56 @@ def test_a_round_comes_back_as_it_was(t, portion, epsilon, grace, previous):
         ROUND, t=t, portion=portion, epsilon=epsilon, grace=grace, previous=previous
     )
     assert decode_round(encode_round(asked)) == asked
+
+
+@pytest.mark.parametrize(
+    ("kind", "bounds", "pairs", "not_written", "not_read"),
+    [
+        (whole, (2, 4), [(2, 2), (4, 4)], [1, 5, True, 2.0, "2"], [1, 5, True, 2.0, "2"]),
+        (
+            numbers,
+            (1, 2, 3, 5),
+            [((3,), [3]), ((5, 3), [5, 3])],
+            [(), (3, 4, 5), (2,), (6,), (3.0,), [3], 3],
+            [[], [3, 4, 5], [2], [6], [3.0], (3,), 3],
+        ),
+        (choice, (("on", "off"),), [("off", "off")], ["of", "", 1, None], ["of", "", 1, None]),
+        (
+            names,
+            (("on", "off"),),
+            [((), []), (("off", "on"), ["off", "on"])],
+            [("of",), ["on"], "on"],
+            [["of"], ("on",), "on"],
+        ),
+        (
+            name,
+            (2,),
+            [("a", "a"), ("ab", "ab")],
+            ["", "abc", "a\n", b"a", "\ud800"],
+            ["", "abc", "a\n", 1, "\ud800"],
+        ),
+        (
+            hexadecimal,
+            (2,),
+            [(b"\x0a\xff", "0aff")],
+            [b"\x0a", bytes(3), bytearray(2), "0aff"],
+            ["0a", "0aff00", "0AFF", "0a ff", "no", 10],
+        ),
+        (digits, (2, 40), [(2, "2"), (40, "40")], [1, 41, True, "2"], ["1", "41", "02", "+2", 2]),
+    ],
+)
+def test_a_field_takes_what_its_rule_says_and_nothing_else(
+    kind, bounds, pairs, not_written, not_read
+):
+    field = kind(*bounds)
+    for value, written in pairs:
+        assert (field.write(value), field.read(written)) == (written, value)
+    for turn, wrong in ((field.write, not_written), (field.read, not_read)):
+        for value in wrong:
+            with pytest.raises((ValueError, TypeError, AttributeError)):
+                turn(value)
+    said = [str(bound) if type(bound) is int else ", ".join(bound) for bound in bounds]
+    assert all(bound in field.rule for bound in said)
 
 
 def test_texts_hold_no_floats_and_sorted_keys():

@@ -155,8 +155,7 @@ class Reporter:
     def status(self, now: Instant) -> DeviceStatus:
         """Return what the owner may see."""
         memory, pinned = self._cache.remember(now), self._cache.pinned
-        t = 0 if pinned is None else pinned.round_at(now)
-        left = 0 if pinned is None else rules.quarantine_left(memory, pinned, t)
+        left = 0 if pinned is None else rules.quarantine_left(memory, pinned, pinned.round_at(now))
         return DeviceStatus(
             campaign="" if pinned is None else pinned.manifest.name,
             quarantine=memory.quarantine.reason if left else "",

@@ -13,11 +13,13 @@ from retrasyn.errors import StoreError, WireError
 from retrasyn.messages import ENTERING, MICRO, MOVING, QUITTING
 from retrasyn.oracles.single import SEED_BYTES
 from retrasyn.service.admission import tags
+from retrasyn.service.admission.admission import _same_lengths
 from retrasyn.service.admission.headers import at_most
 from retrasyn.service.admission.records import Chunk, keys_of_marks, read_chunks, write_chunk
 from retrasyn.service.admission.tags import matching, pads_of, tags_of
-from retrasyn.wire.batches import join_frames
-from retrasyn.wire.frames import decode_heartbeat, decode_report, tag_of
+from retrasyn.wire.batches import join_frames, read_acks
+from retrasyn.wire.frames import decode_heartbeat, decode_report, is_tagged, tag_of
+from retrasyn.wire.statuses import STATUSES
 from support.senders import Senders
 
 SECRET = hashlib.sha256(b"nobody's").digest()
@@ -48,6 +50,29 @@ def test_tags_are_compared_in_constant_time_all_at_once_and_one_by_one(monkeypat
     theirs[1, 15] ^= 1
     assert matching(ours, theirs).tolist() == [True, False, True]
     assert calls == [48, 48, 16, 16, 16]
+
+
+def test_every_frame_is_acknowledged_with_the_key_of_the_device_it_names():
+    senders = Senders.of(3)
+    admission = senders.admission()
+    reports = [senders.report(key, 0) for key in range(3)]
+    beats = [senders.heartbeat(key, 0, kind=ENTERING) for key in range(3)]
+    padded = [beat.ljust(len(reports[0]), b"\0") for beat in beats]
+    mixed = [reports + beats, [reports[0], *padded[1:]]]
+    for frames in (reports, beats, padded, *mixed, reports[:1]):
+        keys = [key % 3 for key in range(len(frames))]
+        codes = bytes(range(3, 3 + len(frames)))
+        found = read_acks(admission.acknowledge_batch(codes, join_frames(frames)), len(frames))
+        assert [ack.status for ack in found] == [STATUSES[code] for code in codes]
+        for ack, code, frame, key in zip(found, codes, frames, keys, strict=True):
+            assert is_tagged(ack, frame, senders.secret(key))
+            assert admission.acknowledge(code, frame) == ack.proof
+    admission.remove_device(senders.device(0))
+    for frames in (reports, [*reports, *beats]):
+        answer = admission.acknowledge_batch(bytes(len(frames)), join_frames(frames))
+        first, second, *_ = read_acks(answer, len(frames))
+        assert not is_tagged(first, reports[0], senders.secret(0)), "it is nobody's any more"
+        assert is_tagged(second, reports[1], senders.secret(1))
 
 
 # One frame
@@ -492,6 +517,16 @@ def test_a_body_that_is_no_batch_is_refused_and_changes_nothing():
     assert admission.judge_batch(body, senders.now(0.5)).statuses == ["accepted"] * 2
 
 
+@pytest.mark.parametrize("length", [46, 61, 300])
+@pytest.mark.parametrize("n", [1, 3, 10_000])
+def test_frames_of_one_length_are_rows_and_others_are_none(length, n):
+    frames = [bytes([n % 256]) * length] * (n - 1) + [b"\1" * length]
+    rows = _same_lengths(join_frames(frames))
+    assert [row.tobytes() for row in rows] == frames
+    assert _same_lengths(join_frames([frames[0], bytes(length - 1)])) is None
+    assert _same_lengths(join_frames([bytes(45)] * n)) is None, "no frame is so short"
+
+
 def test_a_batch_of_more_than_ten_thousand_frames_is_refused():
     senders = Senders.of(1)
     body = join_frames([senders.report(0, 0)]) * 10_001
@@ -579,8 +614,9 @@ def test_a_damaged_record_is_one_clear_line():
     senders = Senders.of(1)
     ((_, blob),) = senders.admission(0).judge([senders.report(0, 0)], senders.now(0.5)).blobs
     for cut in (3, 20, len(blob) - 1):
-        with pytest.raises(StoreError, match="damaged"):
-            list(read_chunks(blob[:cut]))
+        for whole in (b"", blob):
+            with pytest.raises(StoreError, match="damaged"):
+                list(read_chunks(whole + blob[:cut]))
     with pytest.raises(StoreError, match="damaged"):
         keys_of_marks(bytes(21))
 

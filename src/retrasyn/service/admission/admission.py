@@ -80,8 +80,7 @@ class Admission:
     def acknowledge_batch(self, codes: bytes, body: bytes) -> bytes:
         """Return the answer to a `wire.batches` body: for each frame its code and the tag."""
         rows = _same_lengths(body)
-        beats = None if rows is None else rows[:, CODE_AT] >= FIRST_KIND
-        if rows is None or beats is None or beats.any() != beats.all():
+        if rows is None or (beats := rows[:, CODE_AT] >= FIRST_KIND).any() != beats.all():
             tags = self._tag_keys.acknowledge(codes, split_frames(body))
         else:
             device_at = self._headers.head_bytes(int(rows[0, CODE_AT]))
