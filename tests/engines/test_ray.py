@@ -51,8 +51,8 @@ def test_what_fails_in_a_worker_fails_here(found):
 
 def test_four_actors_add_reports_up_exactly(found):
     sums = found["sums"]
-    assert (sums["same"], sums["again"], sums["n"]) == (True, True, 60_000)
-    assert sums["half"] == 30_000
+    assert (sums["same"], sums["again"], sums["n"]) == (True, True, 300_000)
+    assert sums["half"] == 150_000
     assert sums["n_revived"] == 1
 
 

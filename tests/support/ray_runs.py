@@ -29,12 +29,6 @@ from retrasyn.simulation.run import synthesize
 from support.adder import Adder
 
 OBJECTS = 200 << 20
-UNNEEDED = {  # parts of a cluster that cost processor time and are not tested here
-    "include_dashboard": False,
-    "include_log_monitor": False,
-    "no_monitor": True,
-    "_system_config": {"prestart_worker_first_driver": False, "enable_worker_prestart": False},
-}
 COLUMNS = ("stream_ids", "begins", "starts", "x", "y")
 
 
@@ -56,7 +50,7 @@ class Nodes:
     """Two machines, of which the second can be killed and replaced."""
 
     def __init__(self):
-        head = {"num_cpus": 1, "object_store_memory": OBJECTS, **UNNEEDED}
+        head = {"num_cpus": 1, "object_store_memory": OBJECTS, "include_dashboard": False}
         self.cluster = Cluster(initialize_head=True, head_node_args=head)
         self.second = None
         self.mend()
@@ -216,7 +210,7 @@ def service(nodes, folder):
 
 def main(what):
     nodes = Nodes()
-    city = demo_city(n_users=200, n_timestamps=60, seed=2)
+    city = demo_city(n_users=400, n_timestamps=60, seed=2)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if what == "quick":
@@ -226,7 +220,7 @@ def main(what):
                 "parts": parts(nodes, city, folder),
                 "lost": lost(nodes),
                 "failing": failing(nodes),
-                "sums": sums(nodes, 60_000),
+                "sums": sums(nodes, 300_000),
                 "service": service(nodes, folder),
                 "tasks": RayTasks(None).submit(os.path.basename, "a/b").result(),
             }
