@@ -14,7 +14,7 @@ from retrasyn.messages import ENTERING, MICRO, MOVING, QUITTING
 from retrasyn.oracles.single import SEED_BYTES
 from retrasyn.service.admission import tags
 from retrasyn.service.admission.admission import _same_lengths
-from retrasyn.service.admission.headers import at_most
+from retrasyn.service.admission.headers import Header, Headers, at_most
 from retrasyn.service.admission.records import Chunk, keys_of_marks, read_chunks, write_chunk
 from retrasyn.service.admission.tags import matching, pads_of, tags_of
 from retrasyn.wire.batches import join_frames, read_acks
@@ -76,6 +76,18 @@ def test_every_frame_is_acknowledged_with_the_key_of_the_device_it_names():
 
 
 # One frame
+
+
+def test_what_many_frames_share_is_read_from_the_head_of_one():
+    senders = Senders.of(1)
+    headers = Headers(senders.manifest, senders.campaign.id)
+    beat, report = senders.heartbeat(0, 7), senders.report(0, 7)
+    assert headers.read(beat[:14], len(beat)) == Header(
+        code=64 + MOVING, t=7, epsilon=0, lookback=1, device_at=14
+    )
+    assert headers.read(report[:20], len(report)) == Header(
+        code=0, t=7, epsilon=MICRO, lookback=1, device_at=20
+    )
 
 
 def test_a_report_is_accepted_once_and_then_a_duplicate():
@@ -613,6 +625,8 @@ def test_what_was_accepted_tells_heartbeats_from_reports(kind):
 def test_a_damaged_record_is_one_clear_line():
     senders = Senders.of(1)
     ((_, blob),) = senders.admission(0).judge([senders.report(0, 0)], senders.now(0.5)).blobs
+    nothing = Chunk(0, np.zeros(0, np.int64), *np.zeros((2, 0, 16), np.uint8))
+    assert [len(chunk.keys) for chunk in read_chunks(blob + write_chunk(nothing))] == [1, 0]
     for cut in (3, 20, len(blob) - 1):
         for whole in (b"", blob):
             with pytest.raises(StoreError, match="damaged"):
