@@ -1,5 +1,6 @@
 """The eleven device rules, one after the other."""
 
+import dataclasses
 import hashlib
 import itertools
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 import retrasyn
 from retrasyn.device import Answer, Drawn, Instant, MemoryStore, Refusal, Reporter, Tracker
 from retrasyn.device.clock import Odometer, read_clocks
+from retrasyn.device.ledger import LedgerEntry, counts
 from retrasyn.device.memory import DeviceMemory, read_memory, write_memory
 from retrasyn.device.rules import Sampling, draw_lots
 from retrasyn.device.signatures import draw_x25519, share_x25519, verify_ed25519
@@ -513,6 +515,19 @@ def test_roles_have_their_share():
     assert n_second == 100
 
 
+@pytest.mark.parametrize(
+    ("strata", "changes", "gaps"),
+    [
+        (("transition", "older"), {"ages": (2,)}, 3),
+        (("transition", "present"), {"presence": "hidden", "size_source": "estimated"}, 1),
+    ],
+)
+def test_only_who_answers_about_ages_waits_for_three_gaps(strata, changes, gaps):
+    manifest = manifest_of(strata=strata, other_share=500_000, **changes)
+    cycles = [Sampling(manifest, draw_lots(fed([0, role]))).cycle for role in (0, 2**64 - 1)]
+    assert cycles == [gaps * manifest.gap, manifest.gap]
+
+
 @pytest.mark.parametrize(("word", "heads"), [(2**62 - 1, True), (2**62, False)])
 def test_a_coin_falls_heads_iff_its_word_is_below_the_portion(word, heads):
     manifest = manifest_of(sampling="self")
@@ -522,6 +537,20 @@ def test_a_coin_falls_heads_iff_its_word_is_below_the_portion(word, heads):
 
 
 # Rule 8
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "rest"),
+    [
+        ({"gap": 10, "period": 10}, {"gap": 1, "period": 1, "lookback": 3}, 102_000),
+        ({"gap": 1, "period": 1}, {"gap": 10, "period": 10, "lookback": 1}, 100_000),
+    ],
+)
+def test_between_two_campaigns_the_longer_rest_counts(older, newer, rest):
+    entry = LedgerEntry(manifest=b"a", t=9, uptime=500, epsilon=1, **({"lookback": 1} | older))
+    wish = LedgerEntry(manifest=b"b", t=9, uptime=500 + rest, epsilon=1, **newer)
+    assert not counts(entry, wish)
+    assert counts(entry, dataclasses.replace(wish, uptime=wish.uptime - 1))
 
 
 def test_a_device_reports_once_in_a_window_and_one_round():

@@ -192,6 +192,25 @@ def test_a_witness_reads_as_it_was_written(tmp_path):
     assert stat.S_IMODE((tmp_path / "w").stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("place", range(32))
+def test_a_witness_with_one_bit_changed_is_none(tmp_path, place):
+    write_witness(tmp_path / "w", Witness(b"s" * 16, 99))
+    record = bytearray((tmp_path / "w").read_bytes())
+    record[place] ^= 1
+    (tmp_path / "w").write_bytes(record)
+    assert read_witness(tmp_path / "w") is None
+
+
+def test_nothing_of_an_earlier_ledger_is_left_beside_a_new_one(tmp_path):
+    path = tmp_path / "ledger"
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        (tmp_path / f"ledger{suffix}").write_bytes(b"earlier" * 100_000)
+    store = SQLiteStore(path)
+    store.save(DeviceMemory(spent=5))
+    assert [name for name, content in files_of(path).items() if b"earlier" in content] == []
+    store.close()
+
+
 def test_a_store_that_cannot_be_written_means_no_report_and_a_clear_error(tmp_path, campaign):
     path = tmp_path / "ledger"
     reporter = rested(path, campaign)

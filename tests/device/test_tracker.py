@@ -118,6 +118,36 @@ def test_who_stops_after_a_pause_quits_from_nowhere():
     assert (tracker.answer(Question(), 3), tracker.kind(3)) == (NULL, ABSENT)
 
 
+def test_a_question_is_answered_by_states_of_its_kind_and_of_its_timestamp_only():
+    tracker = Tracker(CLAMP)
+    tracker.observe(1, centre(0), boot=MINUTE)
+    abouts = [Question(about=about) for about in ("move", "enter", "quit", "transition")]
+    first = numbering_of(CLAMP).enter(0)
+    assert [tracker.answer(about, 1) for about in abouts] == [NULL, 0, NULL, first]
+    assert [tracker.answer(about, 2) for about in abouts] == [NULL] * 4
+    tracker.stop(2, boot=2 * MINUTE)
+    last = numbering_of(CLAMP).quit(0)
+    assert [tracker.answer(about, 2) for about in abouts] == [NULL, NULL, 0, last]
+
+
+def test_an_age_is_counted_from_the_timestamp_of_entering():
+    tracker = Tracker(CLAMP)
+    for t in range(5, 9):
+        tracker.observe(t, centre(0), boot=t * MINUTE)
+        found = [tracker.answer(Question(about="older", threshold=n), t) for n in (1, 2, 3)]
+        assert found == [0 if t - 4 > n else NULL for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("boot", "kind"), [(MINUTE - 1, ENTERING), (MINUTE, MOVING), (150_000, ENTERING)]
+)
+def test_a_timestamp_follows_unless_the_boot_clock_went_back_or_too_far(boot, kind):
+    tracker = Tracker(CLAMP)
+    tracker.observe(1, centre(0), boot=MINUTE)
+    tracker.observe(2, centre(0), boot=boot)
+    assert tracker.kind(2) == kind
+
+
 @given(walks)
 def test_a_split_jump_is_a_quit_or_an_enter_and_never_both(cells):
     states = numbering_of(SPLIT)

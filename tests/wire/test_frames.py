@@ -88,6 +88,12 @@ def test_a_report_longer_or_shorter_than_it_says_is_refused():
             decode_report(text, DEVICE_KEY, oracle="oue")
 
 
+def test_a_report_without_room_for_its_head_and_tag_is_too_short():
+    for size, why in ((51, "51 bytes is too short"), (52, "0 bytes of bits do not fit")):
+        with pytest.raises(WireError, match=why):
+            decode_report(frame_of()[:size], DEVICE_KEY, oracle="oue")
+
+
 def test_a_report_under_another_key_is_refused_without_naming_either():
     with pytest.raises(WireError, match="tag") as refusal:
         decode_report(frame_of(), bytes(32), oracle="oue")

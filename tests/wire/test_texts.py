@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from typing import get_type_hints
 
 import pytest
@@ -251,6 +252,25 @@ def test_a_round_that_closes_before_it_opens_is_not_written():
 def test_anything_but_canonical_json_is_refused(text):
     with pytest.raises(WireError):
         read_canonical(text, "text")
+
+
+def test_the_longest_text_is_read_and_what_has_no_text_is_not_written():
+    longest = b'{"a":"' + b"x" * (MAX_TEXT - 8) + b'"}'
+    assert len(longest) == MAX_TEXT
+    assert read_canonical(longest, "text")["a"] == "x" * (MAX_TEXT - 8)
+    with pytest.raises(WireError, match="text of 8193 bytes is longer"):
+        read_canonical(longest + b" ", "text")
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_canonical({"a": math.nan})
+
+
+def test_a_refusal_names_what_was_read_and_the_fields_that_are_odd():
+    fields = json.loads(encode_manifest(manifest_of()))
+    del fields["gap"]
+    with pytest.raises(WireError, match=r"manifest lacks or has too many fields \(gap, speed\)"):
+        decode_manifest(write_canonical(fields | {"speed": 1}))
+    with pytest.raises(WireError, match="manifest: gap must be a whole number"):
+        decode_manifest(write_canonical(fields | {"gap": 0}))
 
 
 def test_what_is_refused_does_not_depend_on_what_the_interpreter_can_read():
