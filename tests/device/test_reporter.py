@@ -17,7 +17,7 @@ from retrasyn.device.memory import DeviceMemory, read_memory, write_memory
 from retrasyn.device.rules import Sampling, draw_lots
 from retrasyn.device.signatures import draw_x25519, share_x25519, verify_ed25519
 from retrasyn.errors import EntropyError, LedgerError, MissingExtra, WireError
-from retrasyn.messages import ABSENT, ENTERING, MICRO, MOVING, QUITTING, Ack
+from retrasyn.messages import ABSENT, ENTERING, MICRO, MOVING, QUITTING, Ack, Question
 from retrasyn.wire import decode_report, encode_ack, encode_round
 from retrasyn.wire.canonical import signed_part
 from retrasyn.wire.frames import acked_part, tag_of
@@ -302,6 +302,13 @@ def test_status_says_what_is_left_of_a_quarantine():
     assert world.reporter.status(world.campaign.at(4)).quarantine == ""
 
 
+def test_a_wall_clock_set_ahead_does_not_end_a_later_quarantine():
+    world = World(window=3)
+    world.reporter.quarantine("once more", world.campaign.at(9))
+    later = world.campaign.at(100, boot=world.campaign.at(10).boot)
+    assert world.reporter.status(later).rounds_left == 3
+
+
 def test_status_before_anything_is_pinned():
     reporter = Reporter(device=DEVICE, key=DEVICE_KEY, store=MemoryStore(), verify=verify)
     status = reporter.status(read_clocks())
@@ -494,6 +501,32 @@ def test_an_age_report_does_not_look_back_behind_a_quarantine(place, first):
     assert isinstance(world.answer(first), Answer), "w + L rounds after it began"
 
 
+def test_what_a_quarantine_may_hide_is_all_of_epsilon_where_that_is_divided():
+    world = World(**AGES, division="budget", words=fed([0, 0] + [1] * 99))
+    assert [rule_of(world.answer(t, epsilon=HALF)) for t in range(3, 6)] == [8] * 3
+    assert isinstance(world.answer(6, epsilon=HALF), Answer)
+
+
+def test_entries_are_kept_for_the_report_that_looks_back_furthest():
+    world = World(**AGES, division="budget", words=fed([0, 0] + [0] * 999))
+    furthest = world.campaign.manifest.gap + max(world.campaign.manifest.ages) - 1
+    assert len(world.answered(range(8, 30), epsilon=MICRO // 100)) == 22
+    assert len(world.store.memory.entries) >= furthest
+
+
+def test_where_presence_is_hidden_the_absent_answer_too():
+    manifest = manifest_of(n_states=49, presence="hidden", size_source="estimated")
+    sampling = Sampling(manifest, draw_lots(fed([0, 0])))
+    assert [sampling.question(kind, fed([])) for kind in (ABSENT, ENTERING)] == [Question()] * 2
+
+
+def test_a_round_that_was_not_drawn_is_not_reported():
+    world = World()
+    world.answer(3)
+    found = world.reporter.report(world.campaign.ask(4), world.campaign.at(4), world.tracker)
+    assert found == Refusal(5, "round 4 was not drawn since this device started")
+
+
 def test_presence_is_answered_by_yes_or_no():
     world = World(
         strata=("transition", "present"),
@@ -592,6 +625,14 @@ def test_time_switched_off_releases_nothing():
     world.tracker = Tracker(world.campaign.manifest)
     assert rule_of(world.answer(900, now=world.campaign.at(900, boot=60_000))) == 8
     assert isinstance(world.answer(902, now=world.campaign.at(902, boot=180_000)), Answer)
+
+
+def test_a_refusal_says_what_would_be_spent():
+    world = World(division="budget")
+    world.answer(3, epsilon=HALF)
+    assert world.answer(4).reason == (
+        "epsilon_t=1 would bring the last 3 rounds to 1.5, above epsilon=1"
+    )
 
 
 def test_the_lifetime_cap_ends_it():

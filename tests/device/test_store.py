@@ -1,5 +1,6 @@
 """L5: a store that is corrupt, read-only, full or missing means no report and a clear error."""
 
+import hashlib
 import os
 import resource
 import sqlite3
@@ -199,6 +200,11 @@ def test_a_witness_with_one_bit_changed_is_none(tmp_path, place):
     record[place] ^= 1
     (tmp_path / "w").write_bytes(record)
     assert read_witness(tmp_path / "w") is None
+
+
+def test_a_digest_covers_store_counter_and_body():
+    expected = hashlib.sha256(b"s" * 16 + (258).to_bytes(8, "little") + b"{}").digest()
+    assert _digest(b"s" * 16, 258, "{}") == expected
 
 
 def test_nothing_of_an_earlier_ledger_is_left_beside_a_new_one(tmp_path):

@@ -11,6 +11,7 @@ from retrasyn.privacy.receipt import (
     describe_presence,
     headline_of,
     left_open,
+    state_guarantee,
 )
 
 STRONGEST = {
@@ -83,8 +84,17 @@ def test_a_method_without_privacy_protects_nothing():
 @pytest.mark.parametrize("presence", PRESENCE)
 def test_dropped_points_make_presence_depend_on_the_box(presence):
     assert describe_presence(presence, clipped=False).startswith(f"{presence}: ")
-    assert "box" not in describe_presence(presence, clipped=False)
+    assert describe_presence(presence, clipped=False) == PRESENCE[presence]
     assert "depends on the box" in describe_presence(presence, clipped=True)
+
+
+@pytest.mark.parametrize("presence", PRESENCE)
+def test_a_guarantee_includes_presence_only_where_that_is_hidden(presence):
+    said = state_guarantee(
+        private=True, epsilon=1, window=20, unit="position", ledger="user", presence=presence
+    )
+    hidden = presence == "hidden"
+    assert ("presence included" in said, "with the same presence" in said) == (hidden, not hidden)
 
 
 PRIVATE = {

@@ -269,8 +269,10 @@ def test_a_refusal_names_what_was_read_and_the_fields_that_are_odd():
     del fields["gap"]
     with pytest.raises(WireError, match=r"manifest lacks or has too many fields \(gap, speed\)"):
         decode_manifest(write_canonical(fields | {"speed": 1}))
-    with pytest.raises(WireError, match="manifest: gap must be a whole number"):
+    with pytest.raises(WireError, match=r"^manifest: gap must be a whole number"):
         decode_manifest(write_canonical(fields | {"gap": 0}))
+    with pytest.raises(WireError, match=r"^round: t must be a whole number"):
+        decode_round(write_canonical(json.loads(encode_round(ROUND)) | {"t": -1}))
 
 
 def test_what_is_refused_does_not_depend_on_what_the_interpreter_can_read():

@@ -15,11 +15,13 @@ from retrasyn.oracles.single import SEED_BYTES
 from retrasyn.service.admission import tags
 from retrasyn.service.admission.admission import _same_lengths
 from retrasyn.service.admission.headers import Header, Headers, at_most
+from retrasyn.service.admission.open_rounds import Marks
 from retrasyn.service.admission.records import Chunk, keys_of_marks, read_chunks, write_chunk
 from retrasyn.service.admission.tags import matching, pads_of, tags_of
 from retrasyn.wire.batches import join_frames, read_acks
 from retrasyn.wire.frames import decode_heartbeat, decode_report, is_tagged, tag_of
 from retrasyn.wire.statuses import STATUSES
+from retrasyn.wire.texts import MAX_EPSILON
 from support.senders import Senders
 
 SECRET = hashlib.sha256(b"nobody's").digest()
@@ -38,6 +40,12 @@ def judged(admission, senders, *frames, at=0.5):
 def test_tags_from_prepared_pads_are_those_of_the_wire(pairs):
     made = tags_of([pads_of(0, secret) for secret, _ in pairs], [text for _, text in pairs])
     assert made.tobytes() == b"".join(tag_of(secret, text) for secret, text in pairs)
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 200])
+def test_a_secret_of_any_length_has_its_pads(size):
+    secret = bytes(range(size))
+    assert tags_of([pads_of(0, secret)], [b"text"]).tobytes() == tag_of(secret, b"text")
 
 
 def test_tags_are_compared_in_constant_time_all_at_once_and_one_by_one(monkeypatch):
@@ -88,6 +96,9 @@ def test_what_many_frames_share_is_read_from_the_head_of_one():
     assert headers.read(report[:20], len(report)) == Header(
         code=0, t=7, epsilon=MICRO, lookback=1, device_at=20
     )
+    for epsilon in (1, MAX_EPSILON):
+        frame = senders.report(0, 7, epsilon=epsilon)
+        assert headers.read(frame[:20], len(frame)).epsilon == epsilon
 
 
 def test_a_report_is_accepted_once_and_then_a_duplicate():
@@ -378,6 +389,15 @@ def test_a_report_about_age_rests_for_as_long_as_it_looks_back(order):
     assert admission.marks_kept == 13
 
 
+def test_a_report_may_come_as_long_before_one_about_age_as_that_looks_back():
+    ages = {"strata": ("transition", "older"), "ages": (2, 7), "other_share": 1, "window": 3}
+    senders = Senders.of(1, **ages)
+    admission = senders.admission(0, 10, close=senders.manifest.epoch + 10_000)
+    older = senders.report(0, 10, about="older", threshold=7)
+    assert judged(admission, senders, older, at=10) == ["accepted"]
+    assert judged(admission, senders, senders.report(0, 0), at=10) == ["accepted"]
+
+
 def test_where_epsilon_is_divided_every_round_may_be_answered():
     senders = Senders.of(1, division="budget", sampling="self")
     admission = senders.admission(0, 1, epsilon=MICRO // 10)
@@ -527,6 +547,23 @@ def test_a_body_that_is_no_batch_is_refused_and_changes_nothing():
     assert admission.accepted(0).answers == {}
     assert admission.judge_batch(b"", senders.now(0.5)).statuses == []
     assert admission.judge_batch(body, senders.now(0.5)).statuses == ["accepted"] * 2
+
+
+def test_frames_of_one_length_that_differ_are_judged_apart():
+    senders = Senders.of(4)
+    reports = [senders.report(key, 0) for key in range(4)]
+    beat = senders.heartbeat(3, 0).ljust(len(reports[0]), b"\0")
+    padded = reports[1][:-17] + b"\xff" + reports[1][-16:]
+    found = senders.admission(0).judge_batch(
+        join_frames([reports[0], padded, beat, reports[2]]), senders.now(0.5)
+    )
+    assert found.statuses == ["accepted", "bad length", "bad length", "accepted"]
+    assert found.codes.dtype == np.uint8
+    assert senders.admission(0).judge([b"short"], senders.now(0.5)).codes.dtype == np.uint8
+
+
+def test_nobody_was_heard_before_anybody_was():
+    assert Marks().lookbacks_of(np.zeros(0, np.int64)).tolist() == []
 
 
 @pytest.mark.parametrize("length", [46, 61, 300])
