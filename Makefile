@@ -22,7 +22,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11.5 --generate-
 VIEWER := $(BIN)/python viewer/making.py
 # Four modules of tests at a time, on two processors: many a test waits for a clock or a process.
 # What could not run is listed at the end, with what to type.
-PYTEST := $(BIN)/pytest -m "not long" -rs --numprocesses 4 --dist loadscope --no-loadscope-reorder
+PYTEST := $(BIN)/pytest -m "not long" -rs --dist loadscope --no-loadscope-reorder
 # Run once more with every index of the kernels checked: compiled, a wrong one goes unseen.
 CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/checked-kernels
 KERNEL_TESTS := tests/contracts tests/metrics tests/mobility tests/oracles tests/report/test_content.py \
@@ -33,7 +33,7 @@ TRUSTED := tests/audit tests/contracts tests/device tests/oracles tests/privacy 
 	tests/simulation tests/wire tests/test_curator.py tests/test_bounded_json.py tests/test_files.py
 
 .DELETE_ON_ERROR: # an environment that was half made is made anew
-.PHONY: demo demo-live test test-long mutants quick cover bench lint kernels docs reference pins sbom image setup viewer clean
+.PHONY: demo demo-live test tests checked test-long mutants quick cover bench lint kernels docs reference pins sbom image setup viewer clean
 
 demo: $(RUNS)
 	$(VIEWER)
@@ -45,13 +45,22 @@ demo-live: $(RUNS)
 
 test: viewer
 	$(MAKE) --no-print-directory --jobs 2 lint kernels
-	$(PYTEST)
-	$(CHECKED) $(PYTEST) $(KERNEL_TESTS)
+	$(MAKE) --no-print-directory --jobs 2 tests checked
+
+# One thread for the matrices of each: more would wait for each other at full speed.
+tests checked quick: export OPENBLAS_NUM_THREADS := 1
+
+tests: $(READY)
+	$(PYTEST) --numprocesses 4
+
+# Beside the others, in the time that they wait; what it says is shown when it has ended.
+checked: $(READY)
+	@$(CHECKED) nice $(PYTEST) --numprocesses 1 $(KERNEL_TESTS) > $(VENV)/checked.txt 2>&1 \
+	&& echo "With every index checked: $$(tail -1 $(VENV)/checked.txt)" || { cat $(VENV)/checked.txt; exit 1; }
 
 # Compiled once, here, instead of by each of the processes of the tests at the same time.
 kernels: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m support.compile_kernels
-	$(CHECKED) PYTHONPATH=tests $(BIN)/python -m support.compile_kernels
 
 # For the loop of a person who works here: about three minutes.
 quick: lint

@@ -773,7 +773,7 @@ def test_a_forged_acknowledgement_is_ignored_and_changes_nothing(status, prove):
     other = STATUSES[(STATUSES.index(status) + 1) % len(STATUSES)]
     forged = [
         prove(status, frame, key=bytes(32)),  # another's key
-        prove(status, frame[:-1] + b"x"),  # another frame
+        prove(status, frame[:-1] + bytes([frame[-1] ^ 1])),  # another frame
         genuine[:1] + prove(other, frame)[1:2] + genuine[2:],  # another status
         genuine[:2] + bytes(len(genuine) - 2),  # no proof
         genuine[:-1] + bytes([genuine[-1] ^ 1]),

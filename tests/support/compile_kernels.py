@@ -1,6 +1,6 @@
 """Compiles the kernels that most tests use, before many processes would each do the same.
 
-`make test` runs it beside the checks of style and types, once for each kind of kernels.
+`make test` runs it beside the checks of style and types.
 """
 
 import numpy as np
