@@ -323,6 +323,7 @@ def test_a_change_of_campaign_means_silence_for_the_longer_window():
     assert isinstance(world.answer(3), Answer)
     longer = Campaign(manifest_of(window=6, name="longer"))
     world.reporter.pin(longer.envelope, longer.at(4))
+    assert world.reporter.status(longer.at(4)).rounds_left == 7
     world.campaign, world.tracker = longer, Tracker(longer.manifest)
     assert world.answered(range(4, 16)) == [11]
     shorter = Campaign(manifest_of(window=2, name="shorter"))
@@ -358,6 +359,7 @@ def test_a_quarantine_is_never_cut_short_by_another():
     assert world.reporter.status(short.at(4)).rounds_left == 31
     world.reporter.quarantine("once more", short.at(5))
     assert world.reporter.status(short.at(5)).rounds_left == 30
+    assert type(world.store.memory.quarantine.rounds) is int
     world.reporter.quarantine("once more", short.at(99))
     status = world.reporter.status(short.at(99))
     assert (status.quarantine, status.rounds_left) == ("once more", 3)
@@ -518,6 +520,23 @@ def test_where_presence_is_hidden_the_absent_answer_too():
     manifest = manifest_of(n_states=49, presence="hidden", size_source="estimated")
     sampling = Sampling(manifest, draw_lots(fed([0, 0])))
     assert [sampling.question(kind, fed([])) for kind in (ABSENT, ENTERING)] == [Question()] * 2
+
+
+def test_a_device_that_does_not_answer_says_why():
+    world = World(sampling="self")
+    assert world.answer(3, portion=0) == Refusal(7, "round 3 is not for this device")
+    ask, now = world.campaign.ask(4), world.campaign.at(4)
+    asks_nothing = Refusal(7, "round 4 asks nothing of this device now")
+    assert world.reporter.answer(ask, now, Always(ABSENT)) == asks_nothing
+    drawn = world.reporter.draw(world.campaign.ask(5), world.campaign.at(5), Always(MOVING))
+    assert drawn.t == 5
+
+
+def test_a_round_is_closed_from_the_instant_it_closes():
+    world = World()
+    half = world.campaign.round_of(3).open + world.campaign.manifest.period // 2
+    answer = world.answer(3, now=world.campaign.at(3.5), close=half)
+    assert answer == Refusal(2, "round 3 is closed")
 
 
 def test_a_round_that_was_not_drawn_is_not_reported():

@@ -207,6 +207,21 @@ def test_a_digest_covers_store_counter_and_body():
     assert _digest(b"s" * 16, 258, "{}") == expected
 
 
+def test_a_write_ahead_log_of_an_earlier_ledger_is_not_replayed(tmp_path):
+    path, log = tmp_path / "ledger", tmp_path / "ledger-wal"
+    earlier = SQLiteStore(path)
+    earlier.save(DeviceMemory(spent=5))
+    written = log.read_bytes()
+    assert written
+    earlier.close()
+    path.write_bytes(b"")
+    log.write_bytes(written)
+    store = SQLiteStore(path)
+    store.save(DeviceMemory(spent=7))
+    assert store.load() == DeviceMemory(spent=7)
+    store.close()
+
+
 def test_nothing_of_an_earlier_ledger_is_left_beside_a_new_one(tmp_path):
     path = tmp_path / "ledger"
     for suffix in ("", "-wal", "-shm", "-journal"):

@@ -63,6 +63,11 @@ def test_every_edge_and_corner_is_in_the_cell_of_the_grid(side):
             assert cell_of(x, y, manifest) == grid.cells_of([x], [y])[0]
 
 
+def test_a_box_may_lie_far_from_the_origin():
+    manifest = manifest_of(side=3, box=(2_000_000, -9_000_000, 8_000_000, -3_000_000))
+    assert [cell_of(x, y, manifest) for x, y in ((2.1, -8.9), (7.9, -3.1))] == [0, 8]
+
+
 def centre(cell, side=5):
     row, column = divmod(cell, side)
     return (column + 0.5) * 6 / side, (row + 0.5) * 6 / side

@@ -61,6 +61,14 @@ def test_an_enclosure_that_leaves_a_choice_is_narrowed(function, monkeypatch):
     assert asked == [128, 256]
 
 
+@pytest.mark.parametrize("bits", [1, 2, 5, 64])
+@pytest.mark.parametrize("epsilon", [1, 400_000, 1_000_000, 2_000_000, 7_300_000])
+def test_an_enclosure_holds_the_exponential_however_coarse_it_is(epsilon, bits):
+    getcontext().prec = 60
+    low, high = threshold._exponential_enclosed(epsilon, bits)
+    assert low <= (Decimal(epsilon) / 1_000_000).exp() * 2**bits <= high
+
+
 def test_a_budget_of_nothing_is_refused():
     with pytest.raises(ValueError, match="positive budget"):
         noise_threshold(0)

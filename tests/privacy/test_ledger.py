@@ -298,3 +298,18 @@ def test_a_key_the_replay_never_heard_of_spent_nothing():
     replay = Replay(span=2)
     replay.observe(0, 5, np.array([1]))
     assert replay.peaks().tolist() == [0, 5]
+
+
+def test_a_timestamp_may_cost_nothing():
+    ledger = RoundLedger(epsilon=5, gap=2)
+    ledger.charge(3, 0)
+    assert ledger.remaining(3) == 5
+
+
+def test_reports_that_open_together_are_restored_together():
+    replay, again = Replay(span=3), Replay(span=3)
+    for keys in ([1, 2], [2], [2, 3]):
+        replay.observe(4, 5, np.array(keys))
+    again.load_arrays("x", replay.to_arrays("x"))
+    assert again.peaks().tolist() == replay.peaks().tolist()
+    assert again.peaks()[:4].tolist() == [0, 5, 15, 5]

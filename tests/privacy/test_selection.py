@@ -16,6 +16,7 @@ from scipy import stats
 import naive
 from retrasyn.errors import SettingError
 from retrasyn.messages import ABSENT, ENTERING, MOVING, QUITTING, Ask, Question, Roster
+from retrasyn.privacy import selection
 from retrasyn.privacy.division import BudgetDivision, UserDivision
 from retrasyn.privacy.selection import PhaseSlots, UniformDraw, age_thresholds, can_answer
 from retrasyn.randomness.kernels import words_at
@@ -53,6 +54,47 @@ def granted(slots, who, times, abouts, *, gap, seed=0):
                 grant = ledger.grant(ask, t=t, roster=now, seed=seed)
                 reports += [(t, question, key) for key in grant.reporters.tolist()]
     return reports
+
+
+@pytest.mark.parametrize(("ages", "presence"), [(0.3, 0.2), (None, 0.2), (0.3, None)])
+def test_phases_roles_and_thresholds_are_words_of_seed_purpose_and_person(ages, presence):
+    who, gap, seed = roster(300), 5, 11
+
+    def words(t, purpose):
+        return words_at(np.uint64(address(seed, t, purpose)), who.addresses).tolist()
+
+    phases, roles = words(0, "phase"), [word / 2**64 for word in words(0, "role")]
+    edges = {"older": (0, ages or 0), "present": (ages or 0, (ages or 0) + (presence or 0))}
+    edges["transition"] = (edges["present"][1], 1)
+    slots, thresholds = PhaseSlots(age_share=ages, presence_share=presence), age_thresholds(gap)
+    for t, about in itertools.product(range(17), edges):
+        low, high = edges[about]
+        period, choices = gap * (3 if about == "older" else 1), words(t, "threshold")
+        for number, question in enumerate(questions(about, gap)):
+            drawn = slots.draw(
+                who,
+                np.ones(300, np.bool_),
+                ask=Ask(share=1.0, question=question),
+                t=t,
+                gap=gap,
+                seed=seed,
+            )
+            assert drawn.tolist() == [
+                key
+                for key in range(300)
+                if phases[key] % period == t % period
+                and low <= roles[key] < high
+                and (about != "older" or choices[key] % len(thresholds) == number)
+            ]
+
+
+def test_a_word_between_two_shares_gives_one_role(monkeypatch):
+    between = np.array([0, 2**62, 2**63], np.uint64)  # roles 0, 1/4 and 1/2
+    monkeypatch.setattr(selection, "words_at", lambda *_: between)
+    slots, who = PhaseSlots(age_share=0.25, presence_share=0.25), roster(3)
+    asked = ("older", "present", "transition")
+    found = [slots._in_role(who, about, 0).tolist() for about in asked]
+    assert np.array_equal(found, np.eye(3))
 
 
 @given(st.integers(1, 9), st.integers(-50, 50), st.integers(0, 99))

@@ -88,6 +88,11 @@ def test_a_report_longer_or_shorter_than_it_says_is_refused():
             decode_report(text, DEVICE_KEY, oracle="oue")
 
 
+def test_a_report_may_have_the_largest_budget():
+    frame = frame_of(epsilon=100_000_000)
+    assert decode_report(frame, DEVICE_KEY, oracle="oue").epsilon == 100_000_000
+
+
 def test_a_report_without_room_for_its_head_and_tag_is_too_short():
     for size, why in ((51, "51 bytes is too short"), (52, "0 bytes of bits do not fit")):
         with pytest.raises(WireError, match=why):

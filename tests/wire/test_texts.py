@@ -273,6 +273,20 @@ def test_a_refusal_names_what_was_read_and_the_fields_that_are_odd():
         decode_manifest(write_canonical(fields | {"gap": 0}))
     with pytest.raises(WireError, match=r"^round: t must be a whole number"):
         decode_round(write_canonical(json.loads(encode_round(ROUND)) | {"t": -1}))
+    with pytest.raises(WireError, match=r"^round: t must be a whole number"):
+        encode_round(dataclasses.replace(ROUND, t=-1))
+    with pytest.raises(WireError, match=r"^manifest: side must be a whole number"):
+        encode_manifest(manifest_of(side=65))
+    with pytest.raises(WireError, match=r"^manifest is not canonical"):
+        decode_manifest(b"[]")
+
+
+def test_a_cap_of_one_report_and_as_many_brackets_as_allowed_are_fine():
+    assert b'"lifetime_cap":1000000' in encode_manifest(manifest_of(lifetime_cap=MICRO))
+    deep = b'{"a":' + b"[" * 127 + b"]" * 127 + b"}"
+    assert write_canonical(read_canonical(deep, "text")) == deep
+    with pytest.raises(WireError, match="text opens 129 brackets"):
+        read_canonical(deep[:5] + b"[" + deep[5:-1] + b"]}", "text")
 
 
 def test_what_is_refused_does_not_depend_on_what_the_interpreter_can_read():
