@@ -313,3 +313,10 @@ def test_reports_that_open_together_are_restored_together():
     again.load_arrays("x", replay.to_arrays("x"))
     assert again.peaks().tolist() == replay.peaks().tolist()
     assert again.peaks()[:4].tolist() == [0, 5, 15, 5]
+
+
+def test_a_report_that_looks_far_back_is_added_to_what_seemed_over():
+    replay = Replay(span=3)
+    for t, lookback in ((0, 1), (0, 1), (3, 1), (4, 5)):
+        replay.observe(t, 5, np.array([1]), lookback)
+    assert replay.peaks().tolist() == [0, 15], "twice at 0, and the last one reaches back to it"
