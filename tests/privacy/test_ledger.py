@@ -320,3 +320,11 @@ def test_a_report_that_looks_far_back_is_added_to_what_seemed_over():
     for t, lookback in ((0, 1), (0, 1), (3, 1), (4, 5)):
         replay.observe(t, 5, np.array([1]), lookback)
     assert replay.peaks().tolist() == [0, 15], "twice at 0, and the last one reaches back to it"
+
+
+def test_a_key_that_is_listed_twice_is_found_wherever_it_stands():
+    ledger = UserDivision().open_ledger(epsilon=5, gap=2)
+    keys = np.array([0, 2, 1, 2])
+    ledger.available(0, keys)
+    with pytest.raises(BudgetExceeded, match="1 are listed twice"):
+        ledger.charge(0, keys)

@@ -97,6 +97,16 @@ def test_a_guarantee_includes_presence_only_where_that_is_hidden(presence):
     assert ("presence included" in said, "with the same presence" in said) == (hidden, not hidden)
 
 
+@pytest.mark.parametrize(("ledger", "whose"), [("user", "person"), ("stream", "stream")])
+def test_a_guarantee_says_whom_it_is_given_to_and_by_default_presence_is_counted(ledger, whose):
+    settings = {"private": True, "epsilon": 1, "window": 20, "unit": "position", "ledger": ledger}
+    said = state_guarantee(**settings)
+    other = {"person": "stream", "stream": "person"}[whose]
+    assert f" {whose}" in said
+    assert not any(word in said for word in (f" {other}", "XX", whose.upper()))
+    assert said == state_guarantee(**settings, presence="count")
+
+
 PRIVATE = {
     "private": True,
     "within_guarantee": True,

@@ -41,22 +41,6 @@ def test_a_run_without_noise_has_no_oracle(city):
     assert synthesize(city, "exact", box=CITY_BOX, oracle="auto", seed=0).receipt.oracle == "none"
 
 
-@pytest.mark.parametrize("wish", ["auto", "small"])
-@pytest.mark.parametrize("epsilon", [100_000, MILLION, 4 * MILLION])
-@pytest.mark.parametrize("n_answers", [1, 4, 12, 40, 328, 40_000])
-def test_the_choice_has_the_least_variance_or_the_smallest_report(wish, epsilon, n_answers):
-    oracles = {name: find_oracle(name).at(epsilon, n_answers) for name in ("oue", "grr", "olh")}
-    chosen = oracles[choose_oracle(wish, epsilon, n_answers)]
-    least = min(oracle.variance(1) for oracle in oracles.values())
-    if wish == "auto":
-        assert chosen.variance(1) == least
-        return
-    assert chosen.variance(1) <= 2 * least
-    for oracle in oracles.values():
-        if oracle.variance(1) <= 2 * least:
-            assert chosen.report_bytes(n_answers) <= oracle.report_bytes(n_answers)
-
-
 def test_where_epsilon_is_divided_the_choice_is_made_for_a_part_of_it():
     grid = Grid(Box(0, 0, 1, 1), 1)
     states = RunSettings.of("retrasyn-p", grid=grid).states.n_states
