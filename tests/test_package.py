@@ -63,7 +63,7 @@ def test_every_module_says_what_it_is(path):
 def test_tests_stand_where_the_package_has_what_they_test():
     tests = Path(__file__).parent
     across = {"contracts", "mutation", "statistical", "support", "viewer"}
-    others = ("conftest.py", "naive.py", "run.py")
+    others = ("conftest.py", "naive.py", "run.py", "one_session.py")
     for path in tests.rglob("*.py"):
         folder = path.parent.relative_to(tests)
         assert str(folder) in across or (SOURCE / folder).is_dir(), path
