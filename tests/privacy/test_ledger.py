@@ -328,3 +328,14 @@ def test_a_key_that_is_listed_twice_is_found_wherever_it_stands():
     ledger.available(0, keys)
     with pytest.raises(BudgetExceeded, match="1 are listed twice"):
         ledger.charge(0, keys)
+
+
+def test_a_restored_recount_goes_on_in_the_same_window():
+    replay, again = Replay(span=3), Replay(span=3)
+    for lookback in (3, 1, 1):
+        replay.observe(4, 5, np.array([1]), lookback)
+    replay.observe(66, 5, np.array([2]))  # what looks back furthest has opened, the others wait
+    again.load_arrays("x", replay.to_arrays("x"))
+    again.observe(66, 5, np.array([2]))
+    again.observe(200, 5, np.array([3]))
+    assert again.peaks().tolist() == [0, 15, 10, 5]
