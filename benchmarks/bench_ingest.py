@@ -24,6 +24,7 @@ from retrasyn.service.write_queue import WriteQueue
 from retrasyn.wire import encode_manifest, manifest_id
 from retrasyn.wire.batches import join_frames
 from retrasyn.wire.frames import tag_of
+from retrasyn.wire.layout import VERSION
 from workloads import Line
 
 N = 50_000
@@ -57,7 +58,7 @@ def row(t: int) -> RoundRow:
 def frames_at(t: int) -> list[bytes]:
     frames = []
     for device, secret in DEVICES:
-        head = HEAD.pack(1, 0, MANIFEST.n_states, t, MANIFEST.epsilon, ID, device)
+        head = HEAD.pack(VERSION, 0, MANIFEST.n_states, t, MANIFEST.epsilon, ID, device)
         message = head + os.urandom(41)
         frames.append(message + tag_of(secret, message))
     return frames
