@@ -1,332 +1,423 @@
-"""The estimator of `steered`: temporal filters, spatial shrinkage and durations of stay."""
+"""The estimator of `steered`: a log-linear model of moves, fitted to two kinds of reports.
+
+Some people report how they moved, others where they are. A move from cell i to cell j has a
+share proportional to exp((u_i + u_j) / 2 + a_kind), where the heights u of the cells vary smoothly
+over the map. Two chains of memory, a slow and a fast one, are fitted at every timestamp; each
+fits a long past first, and lets a shorter one deviate from it. What predicts the reports best is
+trusted most; before there are any, and as long as they say little, that is the prior.
+"""
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from retrasyn.arrays import with_prefix, without_prefix
 from retrasyn.mobility import kernels
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
     from retrasyn.messages import Estimate
-    from retrasyn.space import Grid, StateSpace
+    from retrasyn.space import StateSpace
+
+    Vector = npt.NDArray[np.float64]
+
+FACTORS = np.array([1.0, 0.99, 0.93, 0.8])  # of forgetting, by timestamp
+N_CHAINS = 2  # the slow one fits the first two factors, the fast one the others
+MOST_MODES = 100
+_KINDS = (-3.0, 0.3)  # prior means of a_1 and of a_2 - 2 a_1
+_KIND_SPREADS = ((1.5, 0.7), (0.5, 0.5))  # of both, by level
+_FIELDS = ((4.0, 1.0, 0.09), (0.36, 0.5, 0.01))  # variance, range and nugget of u, by level
+_FEW_REPORTS = 2000  # up to here, more rounds are worth their time
+_ROUNDS, _FIRST_ROUNDS = 2, 6
+_SHARED = 0.005  # share of trust spread evenly at each timestamp, to adapt quickly to changes
 
 
-FACTORS = np.array([0.0, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0])  # [n_factors]
-STAY, MOVE, ENTER, QUIT = range(4)
-N_GROUPS = 4
-_SHARED = 0.01  # share of trust spread evenly at each update, to adapt quickly to changes
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The share of every move, and how uncertain it and the arrivals in every cell are."""
+
+    shares: Vector  # [n_moves], sums to 1
+    variances: Vector  # [n_moves]
+    arrival_variances: Vector  # [n_cells]
 
 
-def groups_of(states: StateSpace) -> npt.NDArray[np.int64]:
-    """Return the group of every state: [n_states]."""
-    moves = np.where(states.origins == states.destinations, STAY, MOVE)
-    n_cells = states.grid.n_cells if states.endpoints else 0
-    return np.concatenate([moves, np.full(n_cells, ENTER), np.full(n_cells, QUIT)])
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What is believed of moves before any report: the same everywhere, mostly staying.
+
+    The heights are a Gaussian field whose covariance falls with distance. In its place stand the
+    smoothest cosine waves, independent, each with the variance that the field gives it: all of
+    them on coarse grids, as many as reports can tell apart on fine ones.
+    """
+
+    moves: npt.NDArray[np.int32]  # [n_moves, 3]: origin, destination, and 0 stay, 1 straight, 2 diagonal
+    modes: Vector  # [n_cells, n_modes], orthonormal
+    base: Vector  # [n_cells + 2], mean heights of cells and of kinds of move
+    spreads: Vector  # [2, n_modes + 2], standard deviations by level
+    flow: Flow
+
+    @classmethod
+    def of(cls, states: StateSpace) -> Prior:
+        """Return the prior over a grid's moves."""
+        side, n_cells = states.grid.side, states.grid.n_cells
+        ends = states.origins, states.destinations
+        steps = np.abs(np.subtract(*(np.divmod(cells, side) for cells in ends)))
+        moves = np.stack([*ends, steps.sum(axis=0)], axis=1).astype(np.int32)
+        modes, spreads = _waves(side)
+        base = np.append(np.zeros(n_cells), _KINDS)
+        flow = Flow(np.empty(states.n_moves), np.empty(states.n_moves), np.empty(n_cells))
+        kernels.shares_of(base, moves, flow.shares)
+        unseen = np.zeros((2, spreads.shape[1], spreads.shape[1]))
+        kernels.variances(
+            flow.shares, moves, modes, spreads, unseen, flow.variances, flow.arrival_variances
+        )
+        return cls(moves, modes, base, spreads, flow)
+
+
+prior_of = lru_cache(maxsize=4)(Prior.of)
+
+
+def _waves(side: int) -> tuple[Vector, Vector]:
+    """Return the modes of a prior [n_cells, n_modes], and their spreads [2, n_modes + 2]."""
+    places = (np.arange(side) + 0.5) / side
+    waves = np.cos(np.pi * np.outer(places, np.arange(side)))
+    waves /= np.sqrt((waves**2).sum(axis=0))
+    rows, columns = np.divmod(np.arange(side * side), side)
+    smoothest = np.argsort(rows**2 + columns**2, kind="stable")[:MOST_MODES]
+    modes = waves[rows[:, None], rows[smoothest]] * waves[columns[:, None], columns[smoothest]]
+    distances = np.hypot(
+        places[rows][:, None] - places[rows], places[columns][:, None] - places[columns]
+    )
+    spreads = []
+    for (variance, reach, nugget), kinds in zip(_FIELDS, _KIND_SPREADS, strict=True):
+        field_variance = (modes * (np.exp(-distances / reach) @ modes)).sum(axis=0)
+        spreads.append(np.append(np.sqrt(variance * field_variance + nugget), kinds))
+    return modes, np.array(spreads)
 
 
 @dataclass(slots=True)
-class FilterBank:
-    """Exponentially weighted sums of a stratum's estimates, one per forgetting factor."""
+class ReportSums:
+    """Sums of reports about one thing, forgotten at several paces.
 
-    groups: npt.NDArray[np.int64]  # [n_states]
-    sums: npt.NDArray[np.float64]  # [n_factors, n_states]
-    weights: npt.NDArray[np.float64]  # [n_factors], effective number of reports
-    trust: npt.NDArray[np.float64]  # [n_factors, n_groups], by prediction accuracy
-    variance: float = 0.0  # of an estimate from one report; 0 before the first
+    A report is an unbiased guess of `share` times what is asked for; the sums weigh it as least
+    squares does.
+    """
+
+    sums: Vector  # [n_factors, n]
+    weights: Vector  # [n_factors]
 
     @classmethod
-    def empty(cls, groups: npt.NDArray[np.int64]) -> FilterBank:
-        """Return a filter bank without reports."""
-        n = FACTORS.size
-        return cls(groups, np.zeros((n, groups.size)), np.zeros(n), np.full((n, N_GROUPS), 1 / n))
+    def empty(cls, n: int) -> ReportSums:
+        """Return sums of no reports."""
+        return cls(np.zeros((FACTORS.size, n)), np.zeros(FACTORS.size))
 
-    def update(self, estimate: Estimate) -> None:
-        """Score every factor's prediction of an estimate, then add the estimate to the sums."""
-        n, y = estimate.n, estimate.frequencies
-        self.variance = estimate.variance * n
-        if self.weights[-1] > 0:  # all factors have a past, or none has
-            errors = n * (y - self.sums / self.weights[:, None]) ** 2  # [n_factors, n_states]
-            for group in range(N_GROUPS):
-                self._judge(group, errors[:, self.groups == group].sum(axis=1))
+    def forget(self) -> None:
+        """Fade by one timestamp."""
         self.sums *= FACTORS[:, None]
-        self.sums += n * y
         self.weights *= FACTORS
-        self.weights += n
 
-    def _judge(self, group: int, losses: npt.NDArray[np.float64]) -> None:
-        """Shift a group's trust to the factors that predicted best; each keeps a little."""
-        likelihood = np.exp(-(losses - losses.min()) / (2.0 * self.variance))
-        trust = self.trust[:, group] * likelihood
-        self.trust[:, group] = (1 - _SHARED) * trust / trust.sum() + _SHARED / trust.size
+    def add(self, estimate: Estimate, share: float = 1.0) -> None:
+        """Add the reports of a timestamp, of which `share` is about what is asked for."""
+        self.sums += estimate.n * share * estimate.frequencies
+        self.weights += estimate.n * share**2
+
+    def balanced(self, which: int) -> tuple[Vector, float]:
+        """Return the mean at one pace, moved evenly to the sum 1, and its weight."""
+        n, weight = self.sums.shape[1], float(self.weights[which])
+        mean = self.sums[which] / weight if weight > 0 else np.zeros(n)
+        return mean + (1.0 - mean.sum()) / n, weight
+
+    def copied(self) -> ReportSums:
+        """Return an independent copy."""
+        return ReportSums(self.sums.copy(), self.weights.copy())
+
+    def to_arrays(self) -> dict[str, Vector]:
+        """Return the sums as plain arrays."""
+        return {"sums": self.sums, "weights": self.weights}
+
+    def load_arrays(self, arrays: Mapping[str, Vector]) -> None:
+        """Restore the sums from plain arrays."""
+        self.sums, self.weights = arrays["sums"].copy(), arrays["weights"].copy()
+
+
+def judged(trust: Vector, losses: Vector, variance: float) -> Vector:
+    """Shift trust to the predictions with the least squared losses; each keeps a little."""
+    trust = trust * np.exp(-(losses - losses.min()) / (2.0 * variance))
+    kept: Vector = (1.0 - _SHARED) * trust / trust.sum() + _SHARED / trust.size
+    return kept
+
+
+@dataclass(slots=True)
+class FlowMemory:
+    """Both kinds of reports about moves, the chains fitted to them, and the trust in each.
+
+    The last row of `shares` and `trust` is the prior.
+    """
+
+    states: StateSpace
+    moves: ReportSums = field(init=False)
+    arrivals: ReportSums = field(init=False)
+    standard: Vector = field(init=False)  # [n_chains, 2, n_modes + 2], standardised parameters
+    shares: Vector = field(init=False)  # [n_chains + 1, n_moves], predictions for the next reports
+    trust: Vector = field(init=False)  # [n_chains + 1]
+    variance: float = 0.0  # of an estimate from one report; 0 before the first
+
+    def __post_init__(self) -> None:
+        prior = self.prior
+        self.moves = ReportSums.empty(self.states.n_moves)
+        self.arrivals = ReportSums.empty(self.states.grid.n_cells)
+        self.standard = np.zeros((N_CHAINS, *prior.spreads.shape))
+        self.shares = np.tile(prior.flow.shares, (N_CHAINS + 1, 1))
+        self.trust = np.full(N_CHAINS + 1, 1.0 / (N_CHAINS + 1))
+
+    @property
+    def prior(self) -> Prior:
+        """What is believed before any report."""
+        return prior_of(self.states)
 
     @property
     def started(self) -> bool:
         """Whether there has been any report."""
-        return bool(self.weights[-1] > 0)
+        return bool(self.moves.weights[0] + self.arrivals.weights[0] > 0)
 
-    def read(self, group: int) -> tuple[npt.NDArray[np.float64], float]:
-        """Return the frequencies of all states and their variance, with a group's trust."""
-        trust = self.trust[:, group]
-        return (trust / self.weights) @ self.sums, self.variance / float(trust @ self.weights)
+    def update(
+        self,
+        moves: Estimate | None,
+        arrivals: Estimate | None,
+        *,
+        moving: float | None,
+        present: float = 1.0,
+    ) -> None:
+        """Judge the predictions of both kinds of reports, then add them to the sums.
 
-    def read_all_time(self) -> tuple[npt.NDArray[np.float64], float]:
-        """Return the mean over all reports ever made, and its variance."""
-        return self.sums[-1] / self.weights[-1], self.variance / float(self.weights[-1])
+        `moving` and `present` are the shares of those asked that move, and that are present;
+        reports of moves say nothing while `moving` is unknown.
+        """
+        parts = []
+        if moves is not None and moving is not None:
+            parts.append((self.moves, moves, moving, self.shares))
+        if arrivals is not None:
+            parts.append((self.arrivals, arrivals, present, self._arriving(self.shares)))
+        for _, estimate, _, _ in parts:
+            self.variance = estimate.variance * estimate.n
+        if parts and self.started:
+            losses = [
+                estimate.n * ((estimate.frequencies - share * predicted) ** 2).sum(axis=1)
+                for _, estimate, share, predicted in parts
+            ]
+            self.trust = judged(self.trust, np.sum(losses, axis=0), self.variance)
+        for sums in (self.moves, self.arrivals):
+            sums.forget()
+        for sums, estimate, share, _ in parts:
+            sums.add(estimate, share)
 
-    def copied(self) -> FilterBank:
-        """Return an independent copy."""
-        return FilterBank(
-            self.groups, self.sums.copy(), self.weights.copy(), self.trust.copy(), self.variance
+    def fit(self) -> Flow:
+        """Fit both chains to the sums; return the mean of their flows and the prior's by trust."""
+        prior, n_cells = self.prior, self.states.grid.n_cells
+        flows = []
+        known = self.moves.weights[0] + self.arrivals.weights[0]
+        rounds = _FIRST_ROUNDS if known <= _FEW_REPORTS else _ROUNDS
+        for chain in range(N_CHAINS):
+            heights, curvatures = prior.base, np.zeros((2, *(2 * prior.spreads.shape[1:])))
+            for level in range(2):
+                which = 2 * chain + level
+                observed, weight = self.moves.balanced(which)
+                arriving, arrival_weight = self.arrivals.balanced(which)
+                base, heights = heights, np.empty(n_cells + 2)
+                kernels.fit(
+                    base,
+                    prior.modes,
+                    prior.spreads[level],
+                    prior.moves,
+                    observed,
+                    weight / self.variance,
+                    arriving,
+                    arrival_weight / self.variance,
+                    rounds,
+                    self.standard[chain, level],
+                    heights,
+                    self.shares[chain],
+                    curvatures[level],
+                )
+            flow = Flow(self.shares[chain], np.empty(self.states.n_moves), np.empty(n_cells))
+            kernels.variances(
+                flow.shares,
+                prior.moves,
+                prior.modes,
+                prior.spreads,
+                curvatures,
+                flow.variances,
+                flow.arrival_variances,
+            )
+            flows.append(flow)
+        return self._mixed([*flows, prior.flow])
+
+    def _mixed(self, flows: Sequence[Flow]) -> Flow:
+        """Return the mean flow by trust; where flows differ, they are uncertain."""
+        shares = self.trust @ self.shares
+        gaps = self.shares - shares
+        return Flow(
+            shares,
+            self.trust @ (gaps**2 + [flow.variances for flow in flows]),
+            self.trust @ (self._arriving(gaps) ** 2 + [flow.arrival_variances for flow in flows]),
         )
 
-    def to_arrays(self) -> dict[str, npt.NDArray[np.float64]]:
-        """Return the complete state as plain arrays."""
-        return {
-            "sums": self.sums,
-            "weights": self.weights,
+    def _arriving(self, shares: Vector) -> Vector:
+        """Return the arrivals in every cell: [..., n_cells]."""
+        destinations, n_cells = self.states.destinations, self.states.grid.n_cells
+        return np.array([np.bincount(destinations, row, n_cells) for row in shares])
+
+    def copied(self) -> FlowMemory:
+        """Return an independent copy."""
+        twin = FlowMemory(self.states)
+        twin.load_arrays(self.to_arrays())
+        return twin
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the memory as plain arrays."""
+        arrays = {
+            "standard": self.standard,
+            "shares": self.shares,
             "trust": self.trust,
             "variance": np.array([self.variance]),
         }
+        arrays |= with_prefix("moves_", self.moves.to_arrays())
+        return arrays | with_prefix("arrivals_", self.arrivals.to_arrays())
 
-    def load_arrays(self, arrays: Mapping[str, npt.NDArray[np.float64]]) -> None:
-        """Restore the complete state from plain arrays."""
-        self.sums, self.weights = arrays["sums"].copy(), arrays["weights"].copy()
+    def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Restore the memory from plain arrays."""
+        self.standard, self.shares = arrays["standard"].copy(), arrays["shares"].copy()
         self.trust, self.variance = arrays["trust"].copy(), float(arrays["variance"][0])
+        self.moves.load_arrays(without_prefix("moves_", arrays))
+        self.arrivals.load_arrays(without_prefix("arrivals_", arrays))
 
 
-N_MOVE_PRIORS = 5
-_ROUNDS = 25
-_WARM_ROUNDS = 10  # enough if EM continues from the previous timestamp
-_KEPT = 0.8  # share of the previous prior; the rest is uniform, so that lost mass can return
-_SLOW_DENSITY = 0.98
-_LEAST_TOTAL = 1e-3
-_MOST_RATIO = 8.0
-
-
-@dataclass(frozen=True, slots=True)
-class Moves:
-    """Estimated transition kernel and density of movers, with variances."""
-
-    kernel: npt.NDArray[np.float64]  # P, [n_cells, 9]; rows sum to 1
-    kernel_variance: npt.NDArray[np.float64]  # [n_cells, 9]
-    density: npt.NDArray[np.float64]  # o, [n_cells]; sums to 1
-    density_variance: npt.NDArray[np.float64]  # [n_cells]
-
-    @property
-    def mass(self) -> npt.NDArray[np.float64]:
-        """Share of every move among all: [n_cells, 9]."""
-        return self.density[:, None] * self.kernel
-
-    @property
-    def mass_variance(self) -> npt.NDArray[np.float64]:
-        """Variance of every move's share: [n_cells, 9]."""
-        from_density = self.kernel**2 * self.density_variance[:, None]
-        return from_density + self.density[:, None] ** 2 * self.kernel_variance
+_USUAL = 0.98  # memory of where people usually are
+_UNKNOWN_TOTAL, _LEAST_TOTAL = 0.02, 1e-3
+_TILT_SPREAD = 0.4
+_MOST_TILT, _MOST_TILT_STEP = 3.0, 0.5
+_TILT_ROUNDS = 2
 
 
 @dataclass(slots=True)
-class ShrinkageMemory:
-    """The slow density, and the priors from which EM starts."""
+class EndMemory:
+    """Where people enter and quit: where people usually are, tilted as all reports so far say.
 
-    slow_density: npt.NDArray[np.float64] | None = None  # [n_cells], sums to 1
-    priors: npt.NDArray[np.float64] = field(
-        default_factory=lambda: np.full((N_MOVE_PRIORS, kernels.N_POINTS), 1 / kernels.N_POINTS)
-    )
+    Both share one tilt. `sums` are unforgotten, of entering and quitting.
+    """
 
-    def copied(self) -> ShrinkageMemory:
+    sums: Vector  # [2, n_cells]
+    weights: Vector  # [2], numbers of reports
+    tilt: Vector  # [n_cells], logarithms
+    usual: Vector | None = None  # [n_cells], sums to 1; None before the first flow
+
+    @classmethod
+    def empty(cls, n_cells: int) -> EndMemory:
+        """Return the memory without reports."""
+        return cls(np.zeros((2, n_cells)), np.zeros(2), np.zeros(n_cells))
+
+    def add(self, which: int, frequencies: Vector, n: int) -> None:
+        """Add reports about entering (0) or quitting (1)."""
+        self.sums[which] += n * frequencies
+        self.weights[which] += n
+
+    def totals(self) -> Vector:
+        """Return the shares that enter and quit as the reports so far have them: [2]."""
+        if self.usual is None or not self.weights.all():
+            return np.full(2, _UNKNOWN_TOTAL)
+        means = self.sums / self.weights[:, None]
+        return np.maximum(means @ self.usual / (self.usual @ self.usual), _LEAST_TOTAL)
+
+    def follow(self, arriving: Vector) -> None:
+        """Move where people usually are towards where they are now."""
+        now = arriving if self.usual is None else self.usual + (1.0 - _USUAL) * (arriving - self.usual)
+        self.usual = now / now.sum()
+
+    def fit(self, totals: Vector, variance: float) -> Vector:
+        """Adjust the tilt to the reports; return the distribution over cells: [n_cells]."""
+        assert self.usual is not None  # noqa: S101 - a flow was followed before
+        logarithms = np.log(np.maximum(self.usual, 1e-300))
+        for _ in range(_TILT_ROUNDS):
+            where = _normalised(logarithms + self.tilt)
+            known = self.weights > 0
+            expected = totals[known, None] * where
+            weights = self.weights[known, None] / variance
+            gaps = self.sums[known] / self.weights[known, None] - expected
+            slope = (weights * expected * gaps).sum(axis=0) - self.tilt / _TILT_SPREAD**2
+            bend = (weights * expected**2).sum(axis=0) + _TILT_SPREAD**-2
+            self.tilt = self.tilt + np.clip(slope / bend, -_MOST_TILT_STEP, _MOST_TILT_STEP)
+            self.tilt = np.clip(self.tilt, -_MOST_TILT, _MOST_TILT)
+        return _normalised(logarithms + self.tilt)
+
+    def copied(self) -> EndMemory:
         """Return an independent copy."""
-        return ShrinkageMemory(self.slow_density, self.priors.copy())
+        return EndMemory(self.sums.copy(), self.weights.copy(), self.tilt, self.usual)
 
-    def shrink_moves(
-        self,
-        fast: tuple[npt.NDArray[np.float64], float],
-        slow: tuple[npt.NDArray[np.float64], float],
-        grid: Grid,
-        *,
-        leaving_error: float = 0.0,
-    ) -> Moves:
-        """Estimate moves from a fast and a slow filter: frequencies [n_cells, 9] and variance."""
-        kernel, kernel_variance = np.empty((2, grid.n_cells, 9))
-        density, variance = np.empty(grid.n_cells), np.empty(grid.n_cells)
-        self.priors *= _KEPT
-        self.priors += (1.0 - _KEPT) / kernels.N_POINTS
-        kernels.shrink_moves(
-            *fast,
-            *slow,
-            grid.neighbour_table,
-            self.priors,
-            _WARM_ROUNDS,
-            leaving_error,
-            kernel,
-            kernel_variance,
-            density,
-            variance,
-        )
-        return Moves(kernel, kernel_variance, density, variance)
+    def to_arrays(self) -> dict[str, Vector]:
+        """Return the memory as plain arrays."""
+        usual = np.empty(0) if self.usual is None else self.usual
+        return {"sums": self.sums, "weights": self.weights, "tilt": self.tilt, "usual": usual}
 
-    def follow(self, mass: npt.NDArray[np.float64], grid: Grid) -> npt.NDArray[np.float64]:
-        """Update the slow density with a timestamp's moves: half origins, half destinations."""
-        near = grid.neighbour_table >= 0
-        arrivals = np.bincount(grid.neighbour_table[near], mass[near], grid.n_cells)
-        now: npt.NDArray[np.float64] = mass.sum(axis=1) + arrivals
-        now /= now.sum()
-        if self.slow_density is not None:
-            now = _SLOW_DENSITY * self.slow_density + (1 - _SLOW_DENSITY) * now
-            now /= now.sum()
-        self.slow_density = now
-        return now
-
-    def shrink_endpoints(
-        self,
-        enter: tuple[npt.NDArray[np.float64], float],
-        quit_: tuple[npt.NDArray[np.float64], float],
-        totals: npt.NDArray[np.float64] | None,
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return the enter and quit masses per cell, shrunk towards the slow density.
-
-        `totals` are the shares of entering and quitting among all states if known from elsewhere;
-        otherwise they are fitted.
-        """
-        density = self.slow_density
-        assert density is not None  # noqa: S101 - moves are shrunk first
-        if totals is None:
-            squares = density @ density
-            totals = np.array([density @ enter[0], density @ quit_[0]]) / squares
-        totals = np.maximum(totals, _LEAST_TOTAL)
-        scales = 0.5 * totals + 0.5 * totals.mean()
-        masses = []
-        for (x, variance), scale in zip((enter, quit_), scales, strict=True):
-            theta, spread = np.empty(x.size), np.empty(x.size)
-            kernels.npmle(
-                x / scale,
-                density,
-                np.full(x.size, variance / scale**2),
-                _MOST_RATIO,
-                np.full(kernels.N_POINTS, 1.0 / kernels.N_POINTS),
-                _ROUNDS,
-                theta,
-                spread,
-            )
-            masses.append(scale * density * theta)
-        return masses[0], masses[1]
+    def load_arrays(self, arrays: Mapping[str, Vector]) -> None:
+        """Restore the memory from plain arrays."""
+        self.sums, self.weights = arrays["sums"].copy(), arrays["weights"].copy()
+        self.tilt = arrays["tilt"]
+        self.usual = arrays["usual"] if arrays["usual"].size else None
 
 
-OLDEST = 400
-_SCALES = np.geomspace(2.0, 300.0, 22)
-_SHAPES = np.array([0.4, 0.6, 0.8, 1.0, 1.3, 1.7])
-_LEAST, _MOST = 1e-4, 0.9
-_TOTALS_MEMORY = 0.98
-
-
-@lru_cache(maxsize=1)
-def expert_laws() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return scale and shape [n_experts, 2] and hazard by age [n_experts, 400] of all experts."""
-    laws = np.array([(scale, shape) for scale in _SCALES for shape in _SHAPES])
-    scale, shape = laws[:, :1], laws[:, 1:]
-    ages = np.arange(OLDEST + 1)
-    survival = -((ages / scale) ** shape)  # logarithm, [n_experts, 401]
-    hazards = np.clip(-np.expm1(np.diff(survival, axis=1)), _LEAST, _MOST)
-    return laws, hazards
+def _normalised(logarithms: Vector) -> Vector:
+    """Return the distribution with these logarithms, up to a constant."""
+    weights = np.exp(logarithms - logarithms.max())
+    whole: Vector = weights / weights.sum()
+    return whole
 
 
 @dataclass(slots=True)
-class AgeMemory:
-    """The age histogram of every expert, and the pooled answers so far."""
+class PresenceMemory:
+    """The share of the enrolled that are present, where nobody shows it."""
 
-    thresholds: tuple[int, ...]
-    histograms: npt.NDArray[np.float64] = field(init=False)  # [n_experts, 400]
-    answers: npt.NDArray[np.float64] = field(init=False)  # [n_thresholds, 2]: how many, sum of bits
-    expected: npt.NDArray[np.float64] = field(init=False)  # [n_experts, n_thresholds]
-    totals: npt.NDArray[np.float64] = field(init=False)  # [2], smoothed; NaN before the second step
-    started: bool = False
-    variance: float = 1.0  # variance of one answer; unused before the first
+    sums: ReportSums = field(default_factory=lambda: ReportSums.empty(1))
+    trust: Vector = field(default_factory=lambda: np.full(FACTORS.size, 1.0 / FACTORS.size))
 
-    def __post_init__(self) -> None:
-        n_experts = expert_laws()[0].shape[0]
-        self.histograms = np.zeros((n_experts, OLDEST))
-        self.answers = np.zeros((len(self.thresholds), 2))
-        self.expected = np.zeros((n_experts, len(self.thresholds)))
-        self.totals = np.full(2, np.nan)
+    @property
+    def started(self) -> bool:
+        """Whether there has been any report."""
+        return bool(self.sums.weights[0] > 0)
 
-    def copied(self) -> AgeMemory:
+    @property
+    def means(self) -> Vector:
+        """The share at every pace of forgetting: [n_factors]."""
+        return self.sums.sums[:, 0] / self.sums.weights
+
+    @property
+    def share(self) -> float:
+        """The mean of all paces by trust; 0 before the first report."""
+        return min(max(float(self.trust @ self.means), 0.0), 1.0) if self.started else 0.0
+
+    def update(self, estimate: Estimate) -> None:
+        """Judge every pace by how it predicted the reports, then add them."""
+        if self.started:
+            losses = estimate.n * (estimate.frequencies[0] - self.means) ** 2
+            self.trust = judged(self.trust, losses, estimate.variance * estimate.n)
+        self.sums.forget()
+        self.sums.add(estimate)
+
+    def copied(self) -> PresenceMemory:
         """Return an independent copy."""
-        twin = copy.copy(self)
-        for name in ("histograms", "answers", "expected", "totals"):
-            setattr(twin, name, getattr(self, name).copy())
-        return twin
+        return PresenceMemory(self.sums.copied(), self.trust)
 
-    def step(self, size: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Advance every expert by one timestamp; return how many enter and quit: [n_experts]."""
-        hazards = expert_laws()[1]
-        entering, quitting = np.empty(hazards.shape[0]), np.empty(hazards.shape[0])
-        kernels.step_ages(self.histograms, hazards, float(size), entering, quitting)
-        return entering, quitting
+    def to_arrays(self) -> dict[str, Vector]:
+        """Return the memory as plain arrays."""
+        return self.sums.to_arrays() | {"trust": self.trust}
 
-    def pool(self, which: int, estimate: Estimate, size: int) -> None:
-        """Add the answers about one threshold, and each expert's expectation of them."""
-        self.variance = estimate.variance * estimate.n
-        self.answers[which] += estimate.n, estimate.n * estimate.frequencies[0]
-        older = self.histograms[:, self.thresholds[which] :].sum(axis=1) / max(size, 1)
-        self.expected[:, which] += estimate.n * older
-
-    def weights(self, window: int) -> npt.NDArray[np.float64]:
-        """Return the weight of every expert: [n_experts]."""
-        laws = expert_laws()[0]
-        score = np.log(laws[:, 0] / window) ** 2 + ((laws[:, 1] - 0.9) / 0.4) ** 2
-        known = self.answers[:, 0] > 0
-        if known.any():
-            n, bits = self.answers[known].T
-            score += ((bits - self.expected[:, known]) ** 2 / n).sum(axis=1) / self.variance
-        weights = np.exp(-(score - score.min()) / 2.0)
-        whole: npt.NDArray[np.float64] = weights / weights.sum()
-        return whole
-
-    def smooth(
-        self,
-        weights: npt.NDArray[np.float64],
-        entering: npt.NDArray[np.float64],
-        quitting: npt.NDArray[np.float64],
-        size: int,
-    ) -> npt.NDArray[np.float64] | None:
-        """Return the shares of entering and quitting among all states; None at the first step."""
-        if not self.started:
-            self.started = size > 0  # the initial population enters at once, which is no rate
-            return None
-        states = np.maximum(size + quitting, 1e-300)
-        now = np.array([weights @ (entering / states), weights @ (quitting / states)])
-        if np.isnan(self.totals).any():
-            self.totals = now
-        else:
-            self.totals = _TOTALS_MEMORY * self.totals + (1 - _TOTALS_MEMORY) * now
-        return self.totals
-
-    @staticmethod
-    def hazard(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return the mean hazard by age, from age 1 on: [400]."""
-        mean: npt.NDArray[np.float64] = weights @ expert_laws()[1]
-        return mean
-
-    def to_arrays(self) -> dict[str, npt.NDArray[np.float64]]:
-        """Return the complete state as plain arrays."""
-        return {
-            "histograms": self.histograms,
-            "answers": self.answers,
-            "expected": self.expected,
-            "totals": self.totals,
-            "rest": np.array([self.started, self.variance]),
-        }
-
-    def load_arrays(self, arrays: Mapping[str, npt.NDArray[np.float64]]) -> None:
-        """Restore the complete state from plain arrays."""
-        self.histograms, self.answers = arrays["histograms"].copy(), arrays["answers"].copy()
-        self.expected, self.totals = arrays["expected"].copy(), arrays["totals"].copy()
-        self.started, self.variance = bool(arrays["rest"][0]), float(arrays["rest"][1])
+    def load_arrays(self, arrays: Mapping[str, Vector]) -> None:
+        """Restore the memory from plain arrays."""
+        self.sums.load_arrays(arrays)
+        self.trust = arrays["trust"].copy()

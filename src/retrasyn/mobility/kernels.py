@@ -1,10 +1,13 @@
-"""Compiled kernels of the mobility model, its prior and age histograms."""
+"""Compiled kernels of the mobility model, of its estimate and of age histograms."""
 
 import math
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
+
+_MOST_STEP = 1.5  # largest change of a parameter in one round
+_SETTLED = 0.01
 
 
 @njit(nogil=True, cache=True)
@@ -81,273 +84,331 @@ def step_ages(
         quitting[e] = gone
 
 
-N_POINTS = 40  # grid points of a prior
-_LOWEST_TOP = 1e-6
-_DIRECTIONS = 9
-_STAY = 4
-_RANK_ONE_ROUNDS = 6
-_LEAST_DIRECTION = 1e-5
-_FAR = -20.0
+@njit(nogil=True, cache=True)
+def shares_of(
+    heights: npt.NDArray[np.float64],
+    moves: npt.NDArray[np.int32],
+    shares: npt.NDArray[np.float64],
+) -> None:
+    """Write the share of every move, proportional to exp((u_i + u_j) / 2 + a_kind).
+
+    `heights` [n_cells + 2] are u, then a_1 and the rest of a_2 = 2 a_1 + rest; a_0 is 0.
+    """
+    n_cells = heights.size - 2
+    most = -math.inf
+    for s in range(shares.size):
+        i, j, kind = moves[s]
+        along = kind * heights[n_cells] + (kind // 2) * heights[n_cells + 1]
+        shares[s] = 0.5 * (heights[i] + heights[j]) + along
+        most = max(most, shares[s])
+    total = 0.0
+    for s in range(shares.size):
+        shares[s] = math.exp(shares[s] - most)
+        total += shares[s]
+    for s in range(shares.size):
+        shares[s] /= total
 
 
 @njit(nogil=True, cache=True)
-def npmle(
-    y: npt.NDArray[np.float64],
-    scale: npt.NDArray[np.float64],
-    variance: npt.NDArray[np.float64],
-    top: float,
-    prior: npt.NDArray[np.float64],
-    rounds: int,
+def _heights(
+    base: npt.NDArray[np.float64],
+    modes: npt.NDArray[np.float64],
+    spreads: npt.NDArray[np.float64],
+    standard: npt.NDArray[np.float64],
+    heights: npt.NDArray[np.float64],
+) -> None:
+    """Turn standardised parameters [n_modes + 2] into heights: [n_cells + 2]."""
+    n_cells, n_modes = modes.shape
+    for i in range(n_cells):
+        total = base[i]
+        for a in range(n_modes):
+            total += modes[i, a] * spreads[a] * standard[a]
+        heights[i] = total
+    for k in range(2):
+        heights[n_cells + k] = base[n_cells + k] + spreads[n_modes + k] * standard[n_modes + k]
+
+
+@njit(nogil=True, cache=True)
+def _add_slopes(
+    shares: npt.NDArray[np.float64],
+    moves: npt.NDArray[np.int32],
+    modes: npt.NDArray[np.float64],
     mean: npt.NDArray[np.float64],
+    slopes: npt.NDArray[np.float64],
     spread: npt.NDArray[np.float64],
 ) -> None:
-    """Shrink y ~ N(scale theta, variance), theta >= 0 from an unknown prior, fitted by EM.
+    """Add up what each parameter does to all moves, to arrivals, and to the squares of moves."""
+    n_modes = modes.shape[1]
+    for s in range(shares.size):
+        i, j, kind = moves[s]
+        share, half_square = shares[s], 0.5 * shares[s] * shares[s]
+        for a in range(n_modes):
+            effect = 0.5 * (modes[i, a] + modes[j, a])
+            mean[a] += share * effect
+            slopes[j, a] += share * effect
+            spread[i, a] += half_square * effect
+            spread[j, a] += half_square * effect
+        for k in range(2):
+            effect = float(kind if k == 0 else kind // 2)
+            mean[n_modes + k] += share * effect
+            slopes[j, n_modes + k] += share * effect
+            spread[i, n_modes + k] += half_square * effect
+            spread[j, n_modes + k] += half_square * effect
 
-    `prior` [40] is the start of EM and receives its result; `mean` and `spread` [n] receive the
-    posterior mean and variance of theta.
+
+@njit(nogil=True, cache=True)
+def curvature(
+    shares: npt.NDArray[np.float64],
+    moves: npt.NDArray[np.int32],
+    modes: npt.NDArray[np.float64],
+    weight: float,
+    arrival_weight: float,
+    hessian: npt.NDArray[np.float64],
+    mean: npt.NDArray[np.float64],
+    slopes: npt.NDArray[np.float64],
+) -> None:
+    """Write the Gauss-Newton curvature of both kinds of reports over modes and kinds of move.
+
+    `mean` [n_modes + 2] receives what each parameter does to all moves together, `slopes`
+    [n_cells, n_modes + 2] what it does to the arrivals of a cell, without that common part.
     """
-    n = y.size
-    points = np.empty(N_POINTS)
-    for g in range(N_POINTS):
-        points[g] = max(top, _LOWEST_TOP) * (g / (N_POINTS - 1)) ** 2
-    likelihood = np.empty((n, N_POINTS))
-    for i in range(n):
-        least = math.inf
-        for g in range(N_POINTS):
-            error = y[i] - scale[i] * points[g]
-            likelihood[i, g] = error * error / (2.0 * variance[i])
-            least = min(least, likelihood[i, g])
-        for g in range(N_POINTS):
-            likelihood[i, g] = math.exp(least - likelihood[i, g])
-    total = np.empty(N_POINTS)
+    n_cells, n_modes = modes.shape
+    spread, common = np.zeros(slopes.shape), np.zeros(mean.size)
+    hessian[:], mean[:], slopes[:] = 0.0, 0.0, 0.0
+    _add_slopes(shares, moves, modes, mean, slopes, spread)
+    arriving, square = np.zeros(n_cells), np.zeros(n_cells)
+    squares = 0.0
+    for s in range(shares.size):
+        i, j, kind = moves[s]
+        share = weight * shares[s] * shares[s]
+        squares += share
+        arriving[j] += shares[s]
+        square[i] += 0.5 * share
+        square[j] += 0.5 * share
+        one, two = float(kind), float(kind // 2)
+        hessian[n_modes, n_modes] += share * one * one
+        hessian[n_modes, n_modes + 1] += share * one * two
+        hessian[n_modes + 1, n_modes + 1] += share * two * two
+        common[n_modes] += share * one
+        common[n_modes + 1] += share * two
+    for i in range(n_cells):
+        squares += arrival_weight * arriving[i] * arriving[i]
+        for a in range(n_modes):
+            common[a] += square[i] * modes[i, a]
+        for a in range(mean.size):
+            common[a] += arrival_weight * arriving[i] * slopes[i, a]
+    for i in range(n_cells):
+        for a in range(mean.size):
+            height = weight * modes[i, a] if a < n_modes else 0.0
+            slope = arrival_weight * slopes[i, a]
+            for b in range(a, mean.size):
+                hessian[a, b] += height * spread[i, b] + slope * slopes[i, b]
+    for a in range(mean.size):
+        for b in range(a, mean.size):
+            shared = squares * mean[a] * mean[b] - common[a] * mean[b] - mean[a] * common[b]
+            hessian[a, b] += shared
+            hessian[b, a] = hessian[a, b]
+
+
+@njit(nogil=True, cache=True)
+def _gradient(
+    shares: npt.NDArray[np.float64],
+    moves: npt.NDArray[np.int32],
+    modes: npt.NDArray[np.float64],
+    observed: npt.NDArray[np.float64],
+    weight: float,
+    arrivals: npt.NDArray[np.float64],
+    arrival_weight: float,
+    mean: npt.NDArray[np.float64],
+    slopes: npt.NDArray[np.float64],
+    gradient: npt.NDArray[np.float64],
+) -> None:
+    """Write the slope of the log-likelihood of both kinds of reports."""
+    n_cells, n_modes = modes.shape
+    level, missing, arriving = np.zeros(n_cells), arrivals.copy(), np.zeros(n_cells)
+    gradient[:] = 0.0
+    off = 0.0
+    for s in range(shares.size):
+        i, j, kind = moves[s]
+        gap = weight * shares[s] * (observed[s] - shares[s])
+        off += gap
+        level[i] += 0.5 * gap
+        level[j] += 0.5 * gap
+        gradient[n_modes] += gap * kind
+        gradient[n_modes + 1] += gap * (kind // 2)
+        missing[j] -= shares[s]
+        arriving[j] += shares[s]
+    for i in range(n_cells):
+        off += arrival_weight * arriving[i] * missing[i]
+        for a in range(n_modes):
+            gradient[a] += level[i] * modes[i, a]
+        for a in range(mean.size):
+            gradient[a] += arrival_weight * missing[i] * slopes[i, a]
+    for a in range(mean.size):
+        gradient[a] -= off * mean[a]
+
+
+@njit(nogil=True, cache=True)
+def _standardised(
+    hessian: npt.NDArray[np.float64], spreads: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the Cholesky factor U, with U'U the curvature of the posterior."""
+    factor = np.empty(hessian.shape)
+    for a in range(spreads.size):
+        for b in range(spreads.size):
+            factor[a, b] = spreads[a] * hessian[a, b] * spreads[b]
+        factor[a, a] += 1.0
+    for k in range(spreads.size):
+        root = math.sqrt(factor[k, k])
+        for j in range(k, spreads.size):
+            factor[k, j] /= root
+        for i in range(k + 1, spreads.size):
+            multiple = factor[k, i]
+            for j in range(i, spreads.size):
+                factor[i, j] -= multiple * factor[k, j]
+    return factor
+
+
+@njit(nogil=True, cache=True)
+def _solve(factor: npt.NDArray[np.float64], vector: npt.NDArray[np.float64]) -> None:
+    """Solve U'U y = vector in place."""
+    for i in range(vector.size):
+        vector[i] /= factor[i, i]
+        for j in range(i + 1, vector.size):
+            vector[j] -= factor[i, j] * vector[i]
+    for i in range(vector.size - 1, -1, -1):
+        for j in range(i + 1, vector.size):
+            vector[i] -= factor[i, j] * vector[j]
+        vector[i] /= factor[i, i]
+
+
+@njit(nogil=True, cache=True)
+def fit(
+    base: npt.NDArray[np.float64],
+    modes: npt.NDArray[np.float64],
+    spreads: npt.NDArray[np.float64],
+    moves: npt.NDArray[np.int32],
+    observed: npt.NDArray[np.float64],
+    weight: float,
+    arrivals: npt.NDArray[np.float64],
+    arrival_weight: float,
+    rounds: int,
+    standard: npt.NDArray[np.float64],
+    heights: npt.NDArray[np.float64],
+    shares: npt.NDArray[np.float64],
+    hessian: npt.NDArray[np.float64],
+) -> None:
+    """Find the most probable parameters by Gauss-Newton, beginning with those given, in place.
+
+    The prior is `base` plus independent modes with these spreads; `observed` and `arrivals` are
+    shares with `weight` over the variance of one report.
+    """
+    n_cells, n_modes = modes.shape
+    mean, slopes = np.empty(n_modes + 2), np.empty((n_cells, n_modes + 2))
+    step, change = np.empty(n_modes + 2), np.empty(n_cells + 2)
+    level = np.zeros(n_cells + 2)
+    _heights(base, modes, spreads, standard, heights)
+    shares_of(heights, moves, shares)
     for _ in range(rounds):
-        total[:] = 0.0
-        for i in range(n):
-            mass = 0.0
-            for g in range(N_POINTS):
-                mass += prior[g] * likelihood[i, g]
-            if mass > 0.0:
-                share = 1.0 / (mass * n)
-                for g in range(N_POINTS):
-                    total[g] += prior[g] * likelihood[i, g] * share
-        whole = total.sum()
-        if whole > 0.0:
-            prior[:] = total / whole
-    for i in range(n):
-        mass = first = second = 0.0
-        for g in range(N_POINTS):
-            weight = prior[g] * likelihood[i, g]
-            mass += weight
-            first += weight * points[g]
-            second += weight * points[g] * points[g]
-        mean[i] = first / mass if mass > 0.0 else 0.0
-        spread[i] = max(second / mass - mean[i] * mean[i], 0.0) if mass > 0.0 else 0.0
-
-
-@njit(nogil=True, cache=True)
-def _fit_cells(
-    slow: npt.NDArray[np.float64],
-    table: npt.NDArray[np.int32],
-    kappa: npt.NDArray[np.float64],
-    d: npt.NDArray[np.float64],
-) -> None:
-    """Fit the cell factor of a rank-one table, given the direction factor."""
-    for i in range(d.size):
-        above = below = 0.0
-        for c in range(_DIRECTIONS):
-            if table[i, c] >= 0:
-                above += kappa[c] * slow[i, c]
-                below += kappa[c] * kappa[c]
-        d[i] = max(0.0, above / below)
-
-
-@njit(nogil=True, cache=True)
-def rank_one(
-    slow: npt.NDArray[np.float64],
-    table: npt.NDArray[np.int32],
-    kappa: npt.NDArray[np.float64],
-    d: npt.NDArray[np.float64],
-) -> None:
-    """Fit slow[i, c] ~ d_i kappa_c by alternating least squares, starting from kappa."""
-    for _ in range(_RANK_ONE_ROUNDS):
-        _fit_cells(slow, table, kappa, d)
-        for c in range(_DIRECTIONS):
-            above = below = 0.0
-            for i in range(d.size):
-                if table[i, c] >= 0:
-                    above += d[i] * slow[i, c]
-                    below += d[i] * d[i]
-            kappa[c] = max(_LEAST_DIRECTION, above / below if below > 0.0 else 0.0)
-        kappa /= kappa.sum()
-    _fit_cells(slow, table, kappa, d)
-
-
-@njit(nogil=True, cache=True)
-def shrink_moves(
-    fast: npt.NDArray[np.float64],
-    fast_variance: float,
-    slow: npt.NDArray[np.float64],
-    slow_variance: float,
-    table: npt.NDArray[np.int32],
-    priors: npt.NDArray[np.float64],
-    rounds: int,
-    leaving_error: float,
-    kernel: npt.NDArray[np.float64],
-    kernel_variance: npt.NDArray[np.float64],
-    density: npt.NDArray[np.float64],
-    density_variance: npt.NDArray[np.float64],
-) -> None:
-    """Turn two estimates of the moves [n_cells, 9] into a transition kernel and a density.
-
-    `priors` [5, 40] hold the mixtures of cells, staying, straight and diagonal moves, and the
-    density: the start of EM, overwritten by its result.
-    """
-    n_cells = table.shape[0]
-    kappa = np.full(_DIRECTIONS, 1.0 / _DIRECTIONS)
-    d, dhat, spread = np.empty(n_cells), np.empty(n_cells), np.empty(n_cells)
-    rank_one(slow, table, kappa, d)
-    ones, variance = np.ones(n_cells), np.empty(n_cells)
-    for i in range(n_cells):
-        squares = 0.0
-        for c in range(_DIRECTIONS):
-            if table[i, c] >= 0:
-                squares += kappa[c] * kappa[c]
-        variance[i] = slow_variance / squares
-    npmle(d, ones, variance, d.max(), priors[0], rounds, dhat, spread)
-    kernel[:] = 0.0
-    kernel_variance[:] = 0.0
-    for kind in range(3):
-        _shrink_directions(
-            slow,
-            slow_variance,
-            table,
-            dhat,
-            kind,
-            priors[1 + kind],
-            rounds,
-            kernel,
-            kernel_variance,
+        curvature(shares, moves, modes, weight, arrival_weight, hessian, mean, slopes)
+        _gradient(
+            shares, moves, modes, observed, weight, arrivals, arrival_weight, mean, slopes, step
         )
-    for i in range(n_cells):
-        row = kernel[i].sum()
-        if row > 0.0:
-            kernel_variance[i] /= row * row
-    normalise_rows(kernel, table)
-    if leaving_error > 0.0:
-        calibrate(kernel, table, dhat, slow, slow_variance, leaving_error)
-    z = np.empty(n_cells)
-    for i in range(n_cells):
-        squares = above = 0.0
-        for c in range(_DIRECTIONS):
-            if table[i, c] >= 0:
-                above += kernel[i, c] * fast[i, c]
-                squares += kernel[i, c] * kernel[i, c]
-        z[i] = above / squares
-        variance[i] = fast_variance / squares
-    npmle(z, ones, variance, z.max(), priors[4], rounds, density, density_variance)
-    whole = density.sum()
-    for i in range(n_cells):
-        density[i] = density[i] / whole if whole > 0.0 else 1.0 / n_cells
-        density_variance[i] = density_variance[i] / (whole * whole) if whole > 0.0 else 0.0
+        for a in range(step.size):
+            step[a] = spreads[a] * step[a] - standard[a]
+        _solve(_standardised(hessian, spreads), step)
+        _heights(level, modes, spreads, step, change)
+        largest = np.abs(change).max()
+        if largest > _MOST_STEP:
+            step *= _MOST_STEP / largest
+        standard += step
+        _heights(base, modes, spreads, standard, heights)
+        shares_of(heights, moves, shares)
+        if largest < _SETTLED:
+            break
 
 
 @njit(nogil=True, cache=True)
-def normalise_rows(kernel: npt.NDArray[np.float64], table: npt.NDArray[np.int32]) -> None:
-    """Normalise every row to sum 1; a row without mass becomes uniform."""
-    for i in range(table.shape[0]):
-        row = kernel[i].sum()
-        n_near = 0
-        for c in range(_DIRECTIONS):
-            n_near += table[i, c] >= 0
-        for c in range(_DIRECTIONS):
-            if table[i, c] >= 0:
-                kernel[i, c] = kernel[i, c] / row if row > 0.0 else 1.0 / n_near
+def _times(
+    left: npt.NDArray[np.float64], right: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Multiply two matrices in an order that depends on no library and no number of threads."""
+    product = np.zeros((left.shape[0], right.shape[1]))
+    for i in range(left.shape[0]):
+        for k in range(left.shape[1]):
+            factor = left[i, k]
+            for j in range(right.shape[1]):
+                product[i, j] += factor * right[k, j]
+    return product
 
 
 @njit(nogil=True, cache=True)
-def positive_mean(mean: float, error: float) -> float:
-    """Return the mean of a normal variable that is known to be positive."""
-    z = mean / error
-    if z < _FAR:  # the limit, where the ratio below would be 0 / 0
-        return error / -z
-    density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-    return mean + error * density / (0.5 * math.erfc(-z / math.sqrt(2.0)))
+def _covariance_root(
+    hessian: npt.NDArray[np.float64], spreads: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return R with R'R the covariance of the parameters, given their curvature and prior."""
+    factor = _standardised(hessian, spreads)
+    root = np.zeros(factor.shape)
+    for i in range(spreads.size):
+        root[i, i] = spreads[i]
+    for i in range(spreads.size):  # U'R = the diagonal of the spreads
+        for b in range(i + 1):
+            root[i, b] /= factor[i, i]
+        for j in range(i + 1, spreads.size):
+            multiple = factor[i, j]
+            for b in range(i + 1):
+                root[j, b] -= multiple * root[i, b]
+    return root
 
 
 @njit(nogil=True, cache=True)
-def calibrate(
-    kernel: npt.NDArray[np.float64],
-    table: npt.NDArray[np.int32],
-    weights: npt.NDArray[np.float64],
-    slow: npt.NDArray[np.float64],
-    slow_variance: float,
-    leaving_error: float,
+def variances(
+    shares: npt.NDArray[np.float64],
+    moves: npt.NDArray[np.int32],
+    modes: npt.NDArray[np.float64],
+    spreads: npt.NDArray[np.float64],
+    hessians: npt.NDArray[np.float64],
+    of_moves: npt.NDArray[np.float64],
+    of_arrivals: npt.NDArray[np.float64],
 ) -> None:
-    """Scale all leaving moves so that their share is within a standard error of the estimated sum.
+    """Write the variance of every share and of every cell's arrivals.
 
-    Shrunk one by one, many small moves add up to too much. Their sum, everything except staying,
-    is known better: its variance is `leaving_error` times that of one move.
+    `spreads` and `hessians` are those of the lower and the upper level; what is unknown about the
+    lower one is carried through the upper.
     """
-    leaving = staying = now = whole = 0.0
-    for i in range(table.shape[0]):
-        staying += slow[i, _STAY]
-        leaving += slow[i].sum() - slow[i, _STAY]
-        now += weights[i] * (1.0 - kernel[i, _STAY])
-        whole += weights[i]
-    total = leaving + staying
-    if now <= 0.0 or whole <= 0.0 or total <= 0.0:
-        return
-    error = math.sqrt(leaving_error * slow_variance) / total
-    share = min(positive_mean(leaving / total, error), 1.0)
-    now /= whole
-    factor = min(max(now, share - error), share + error) / now
-    for i in range(table.shape[0]):
-        bent = min(factor * (1.0 - kernel[i, _STAY]), 0.999)
-        own = bent / (1.0 - kernel[i, _STAY]) if kernel[i, _STAY] < 1.0 else 0.0
-        for c in range(_DIRECTIONS):
-            kernel[i, c] = 1.0 - bent if c == _STAY else kernel[i, c] * own
-
-
-@njit(nogil=True, cache=True)
-def _shrink_directions(
-    slow: npt.NDArray[np.float64],
-    slow_variance: float,
-    table: npt.NDArray[np.int32],
-    dhat: npt.NDArray[np.float64],
-    kind: int,
-    prior: npt.NDArray[np.float64],
-    rounds: int,
-    kernel: npt.NDArray[np.float64],
-    kernel_variance: npt.NDArray[np.float64],
-) -> None:
-    """Shrink the moves of one kind (0 stay, 1 straight, 2 diagonal) relative to their cells."""
-    n_cells = table.shape[0]
-    y, scale = np.empty(4 * n_cells), np.empty(4 * n_cells)
-    n = 0
-    above = below = 0.0
+    n_cells, n_modes = modes.shape
+    upper = _covariance_root(hessians[1], spreads[1])
+    covariance = _times(upper.T.copy(), upper)
+    kept = -_times(covariance, hessians[1])
+    for a in range(n_modes + 2):
+        kept[a, a] += 1.0
+    carried = _times(_covariance_root(hessians[0], spreads[0]), kept.T.copy())
+    covariance += _times(carried.T.copy(), carried)
+    mean, slopes = np.zeros(n_modes + 2), np.zeros((n_cells, n_modes + 2))
+    _add_slopes(shares, moves, modes, mean, slopes, np.zeros(slopes.shape))
+    arriving = np.zeros(n_cells)
+    for s in range(shares.size):
+        arriving[moves[s, 1]] += shares[s]
     for i in range(n_cells):
-        for c in range(_DIRECTIONS):
-            if table[i, c] >= 0 and _kind(c) == kind:
-                y[n], scale[n] = slow[i, c], dhat[i]
-                above += slow[i, c] * dhat[i]
-                below += dhat[i] * dhat[i]
-                n += 1
-    if n == 0:  # a grid of one cell has no neighbours
-        return
-    slope = above / below if below > 0.0 else 0.0
-    top = 1.2 if kind == 0 else min(1.2, max(1e-3, 12.0 * slope))
-    mean, spread = np.empty(n), np.empty(n)
-    npmle(y[:n], scale[:n], np.full(n, slow_variance), top, prior, rounds, mean, spread)
-    n = 0
+        slopes[i] -= arriving[i] * mean
+    spread = _times(slopes, covariance)
     for i in range(n_cells):
-        for c in range(_DIRECTIONS):
-            if table[i, c] >= 0 and _kind(c) == kind:
-                kernel[i, c] = mean[n]
-                kernel_variance[i, c] = spread[n]
-                n += 1
-
-
-@njit(inline="always")
-def _kind(direction: int) -> int:
-    """Return 0 for staying, 1 for a straight and 2 for a diagonal step."""
-    return 0 if direction == _STAY else 2 - direction % 2
+        of_arrivals[i] = (spread[i] * slopes[i]).sum()
+    effects = np.zeros((n_cells + 2, n_modes + 2))  # of a height, without the common part
+    effects[:n_cells, :n_modes] = 0.5 * modes
+    effects[n_cells, n_modes] = effects[n_cells + 1, n_modes + 1] = 1.0
+    spread = _times(effects, covariance)
+    common = (spread * mean).sum(axis=1)
+    whole = (_times(mean.reshape(1, -1), covariance)[0] * mean).sum()
+    for s in range(shares.size):
+        i, j, kind = moves[s]
+        one, two = float(kind), float(kind // 2)
+        square = whole
+        for a in range(n_modes + 2):
+            effect = effects[i, a] + effects[j, a]
+            effect += one * effects[n_cells, a] + two * effects[n_cells + 1, a]
+            along = spread[i, a] + spread[j, a]
+            along += one * spread[n_cells, a] + two * spread[n_cells + 1, a]
+            square += effect * along
+        square -= 2.0 * (common[i] + common[j] + one * common[n_cells] + two * common[n_cells + 1])
+        of_moves[s] = shares[s] * shares[s] * max(square, 0.0)
