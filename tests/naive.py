@@ -1274,7 +1274,7 @@ def debias_bit(bit: int, epsilon: float) -> float:
 def experts() -> list[tuple[float, float]]:
     """Return (s, k) of every expert."""
     scales = [2 * 150 ** (i / 21) for i in range(22)]
-    return [(s, k) for s in scales for k in (0.4, 0.6, 0.8, 1.0, 1.3, 1.7)]
+    return [(s, k) for s in scales for k in (0.4, 0.6, 0.8, 1.0, 1.3, 1.7, 2.2, 3.0)]
 
 
 def weibull_hazard(s: float, k: float) -> list[float]:
@@ -1329,7 +1329,7 @@ def expert_score(
     s: float, k: float, window: int, pool: AgeReports, expert: int, epsilon: float
 ) -> float:
     """Return an expert's score: its prior and its misfit to the pooled bits."""
-    score = math.log(s / window) ** 2 + ((k - 0.9) / 0.4) ** 2
+    score = math.log(s / window) ** 2 + (math.log(k / 1.2) / 0.6) ** 2
     precision = (math.exp(epsilon) - 1) ** 2 / math.exp(epsilon)
     for index, n in enumerate(pool.n):
         if n > 0:
