@@ -392,8 +392,8 @@ def test_points_step_as_in_the_plain_loop_and_end_up_in_the_right_cell(side, n, 
             streams.x, streams.y, before, after, turns, words, strict=True
         )
     ]
-    heights, lengths = log_density(grid_of(side), mass), np.pi / 4 * (1 - stay)
-    kernels.step_points(ids, before, after, key, lengths, angles(), heights, streams.x, streams.y)
+    surface, lengths = log_density(grid_of(side), mass), np.pi / 4 * (1 - stay)
+    kernels.step_points(ids, before, after, key, lengths, angles(), surface, streams.x, streams.y)
     np.testing.assert_allclose(
         np.stack([streams.x, streams.y], axis=1), np.array(expected).reshape(-1, 2), atol=1e-9
     )

@@ -462,13 +462,13 @@ def count_classes(
 def build_limits(
     kernel: npt.NDArray[np.float64], table: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint16]]:
-    """Return cumulative shares, in units of 2^-64, and the cells they lead to: [n_cells, 9] each.
+    """Return cumulative shares in units of 2^-64, [n_cells, 8], and their cells, [n_cells, 9].
 
-    Staying comes first, then the other neighbours. What rounding leaves beyond the last limit, and
-    all limits behind it, belong to the last neighbour.
+    Staying comes first, then the other neighbours. What rounding leaves beyond the last limit
+    belongs to the last neighbour.
     """
     n_cells = table.shape[0]
-    limits = np.zeros((n_cells, _DIRECTIONS), np.uint64)
+    limits = np.full((n_cells, _DIRECTIONS - 1), _TOP)
     targets = np.empty((n_cells, _DIRECTIONS), np.uint16)
     for i in range(n_cells):
         below, n_found = 0.0, 0
@@ -476,7 +476,8 @@ def build_limits(
             c = _STAYING if k == 0 else k - 1 if k <= _STAYING else k
             if table[i, c] >= 0:
                 below += kernel[i, c]
-                limits[i, n_found] = np.uint64(below * _TWO_64) if below < 1.0 else _TOP
+                if n_found < _DIRECTIONS - 1 and below < 1.0:
+                    limits[i, n_found] = np.uint64(below * _TWO_64)
                 targets[i, n_found:] = table[i, c]
                 n_found += 1
     return limits, targets
@@ -501,22 +502,20 @@ def move_streams(
         group, cell = ids[i] & _CLASS_MASK, cells[i]
         word = words[group, cell]
         words[group, cell] = word + STRIDE
-        k = 0
-        while k < _DIRECTIONS - 1 and word >= limits[cell, k]:
-            k += 1
-        moved[i] = targets[cell, k]
+        n_below = 0
+        for k in range(_DIRECTIONS - 1):  # all of them, since branches would be mispredicted
+            n_below += word >= limits[cell, k]
+        moved[i] = targets[cell, n_below]
 
 
 @njit(inline="always")
-def _height(heights: npt.NDArray[np.float64], x: float, y: float) -> float:
-    """Interpolate between cell centres; beyond the outermost ones heights are constant."""
-    column, row = int(x + 0.5), int(y + 0.5)
+def _height(surface: npt.NDArray[np.float64], x: float, y: float) -> float:
+    """Interpolate between the four cell centres around a point."""
+    column, row = np.uint32(x + 0.5), np.uint32(y + 0.5)
     right, up = x + 0.5 - column, y + 0.5 - row
-    below = heights[row, column] + right * (heights[row, column + 1] - heights[row, column])
-    above = heights[row + 1, column] + right * (
-        heights[row + 1, column + 1] - heights[row + 1, column]
-    )
-    height: float = below + up * (above - below)
+    level = surface[row, column, 0] + right * surface[row, column, 1]
+    slope = surface[row, column, 2] + right * surface[row, column, 3]
+    height: float = level + up * slope
     return height
 
 
@@ -543,42 +542,42 @@ def step_points(
     key: np.uint64,
     lengths: npt.NDArray[np.float64],
     angles: npt.NDArray[np.float64],
-    heights: npt.NDArray[np.float64],
+    surface: npt.NDArray[np.float64],
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.float64],
 ) -> None:
     """Move every point into its stream's new cell by a step of the old cell's length, in place.
 
-    `heights` [side + 2, side + 2] is the logarithm of the density at the cell centres, with a
-    border. A point that stays in its cell and would fall by d turns round with probability
-    1 - e^-d.
+    `surface` [side + 1, side + 1, 4] interpolates the logarithm of the density. A point that stays
+    in its cell and would fall by d turns round with probability 1 - e^-d.
     """
-    side = heights.shape[0] - 2
+    side = surface.shape[0] - 1
     for i in range(ids.size):
         word = word_at(key, np.uint64(ids[i]))
         direction = np.int64(word & _ANGLE_MASK)
         length = lengths[before[i]]
-        old, new = np.int64(before[i]), np.int64(after[i])
         step_x, step_y = length * angles[direction, 0], length * angles[direction, 1]
-        column, row = new % side, new // side
-        new_x = _along(x[i], old % side, column, step_x)
-        new_y = _along(y[i], old // side, row, step_y)
-        if old == new:
-            fall = _height(heights, x[i], y[i]) - _height(heights, new_x, new_y)
-            uniform = np.float64(word >> _SHIFT_12) * _TO_UNIT_52
-            if uniform < fall and uniform < -math.expm1(-fall):  # 1 - e^-d is at most d
-                new_x = _along(x[i], column, column, -step_x)
-                new_y = _along(y[i], row, row, -step_y)
+        column, row = np.int64(x[i]), np.int64(y[i])
+        if before[i] != after[i]:
+            new = np.int64(after[i])
+            x[i] = _along(x[i], column, new % side, step_x)
+            y[i] = _along(y[i], row, new // side, step_y)
+            continue
+        new_x, new_y = _along(x[i], column, column, step_x), _along(y[i], row, row, step_y)
+        fall = _height(surface, x[i], y[i]) - _height(surface, new_x, new_y)
+        uniform = np.float64(word >> _SHIFT_12) * _TO_UNIT_52
+        if uniform < fall and uniform < -math.expm1(-fall):  # 1 - e^-d is at most d
+            new_x, new_y = _along(x[i], column, column, -step_x), _along(y[i], row, row, -step_y)
         x[i], y[i] = new_x, new_y
 
 
 @njit(inline="always")
-def _peak(heights: npt.NDArray[np.float64], column: int, row: int) -> float:
+def _peak(surface: npt.NDArray[np.float64], column: int, row: int) -> float:
     """Return the highest of a cell's corners, mid-edges and centre, which none of it exceeds."""
     peak = -math.inf
     for i in range(3):
         for j in range(3):
-            peak = max(peak, _height(heights, column + 0.5 * i, row + 0.5 * j))
+            peak = max(peak, _height(surface, column + 0.5 * i, row + 0.5 * j))
     return peak
 
 
@@ -587,7 +586,7 @@ def place_newborn(
     ids: npt.NDArray[np.int64],
     cells: npt.NDArray[np.uint16],
     keys: npt.NDArray[np.uint64],
-    heights: npt.NDArray[np.float64],
+    surface: npt.NDArray[np.float64],
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.float64],
 ) -> None:
@@ -596,19 +595,19 @@ def place_newborn(
     A uniform point is accepted with probability e^(its height - the cell's peak); `keys` [n, 2]
     are for the points and the acceptance of each try, and the last try stands.
     """
-    inner, side = 1.0 - 2.0 * MARGIN, heights.shape[0] - 2
+    inner, side = 1.0 - 2.0 * MARGIN, surface.shape[0] - 1
     peaks = np.empty(side * side)
     for cell in range(peaks.size):
-        peaks[cell] = _peak(heights, cell % side, cell // side)
+        peaks[cell] = _peak(surface, cell % side, cell // side)
     for i in range(ids.size):
         column, row = np.int64(cells[i]) % side, np.int64(cells[i]) // side
         for attempt in range(keys.shape[0]):
             word = word_at(keys[attempt, 0], np.uint64(ids[i]))
             x[i] = column + MARGIN + inner * np.float64(word >> _SHIFT_32) * _TO_UNIT_32
             y[i] = row + MARGIN + inner * np.float64(word & _LOW_32) * _TO_UNIT_32
-            chance = math.exp(_height(heights, x[i], y[i]) - peaks[cells[i]])
+            depth = peaks[cells[i]] - _height(surface, x[i], y[i])
             word = word_at(keys[attempt, 1], np.uint64(ids[i]))
-            if np.float64(word >> _SHIFT_11) * _TO_UNIT_53 < chance:
+            if np.float64(word >> _SHIFT_11) * _TO_UNIT_53 < math.exp(-depth):
                 break
 
 

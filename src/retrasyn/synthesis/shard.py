@@ -156,7 +156,7 @@ class ShardBase:
         n_born: int,
         table: npt.NDArray[np.uint64],
         point_keys: npt.NDArray[np.uint64],
-        heights: npt.NDArray[np.float64],
+        surface: npt.NDArray[np.float64],
     ) -> None:
         """Create this shard's part of n_born new streams, with points by density if continuous."""
         streams, first = self.streams, self.streams.n
@@ -170,7 +170,7 @@ class ShardBase:
         if self.continuous:
             streams.follow_points()
             x, y = streams.x[part], streams.y[part]
-            kernels.place_newborn(ids, streams.cells[part], point_keys, heights, x, y)
+            kernels.place_newborn(ids, streams.cells[part], point_keys, surface, x, y)
 
     def _own_ids(self, first: int, end: int) -> npt.NDArray[np.int64]:
         """Return the ids from first to below end that are assigned to this shard."""

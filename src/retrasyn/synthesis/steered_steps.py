@@ -48,21 +48,27 @@ def angles() -> npt.NDArray[np.float64]:
 
 
 def log_density(grid: Grid, mass: npt.NDArray[np.float64] | None) -> npt.NDArray[np.float64]:
-    """Return ln(arriving mass) at the cell centres, flat if unknown: [side + 2, side + 2].
+    """Return the surface of ln(arriving mass): [side + 1, side + 1, 4], flat if it is unknown.
 
-    The border repeats the outermost centres, beyond which the density does not change.
+    Between four neighbouring cell centres it is bilinear: the level at the first of them, the
+    slopes by x and by y, and the twist. Beyond the outermost centres it does not change.
     """
+    side = grid.side
     if mass is None:
-        return np.zeros((grid.side + 2, grid.side + 2))
+        return np.zeros((side + 1, side + 1, 4))
     near = grid.neighbour_table >= 0
     arriving = np.bincount(grid.neighbour_table[near], mass[near], grid.n_cells)
-    return np.pad(np.log(arriving + _LEAST_DENSITY).reshape(grid.side, grid.side), 1, mode="edge")
+    inside = np.clip(np.arange(-1, side + 1), 0, side - 1)  # the outermost cells once more
+    levels = np.log(arriving + _LEAST_DENSITY).reshape(side, side)[np.ix_(inside, inside)]
+    by_x, by_y = np.diff(levels, axis=1), np.diff(levels, axis=0)
+    return np.stack([levels[:-1, :-1], by_x[:-1], by_y[:, :-1], np.diff(by_x, axis=0)], axis=2)
 
 
 def point_keys(step: StepInputs) -> npt.NDArray[np.uint64]:
     """Return the keys for the first point and its acceptance at each try: [n_tries, 2]."""
-    purposes = [(f"first point/{k}", f"first point taken/{k}") for k in range(_TRIES)]
-    return np.array([[step.key(purpose) for purpose in pair] for pair in purposes], np.uint64)
+    tries = np.arange(_TRIES, dtype=np.uint64)
+    keys = [np.uint64(step.key(purpose)) for purpose in ("first point", "first point taken")]
+    return np.stack([words_at(key, tries) for key in keys], axis=1)
 
 
 def first_words(step: StepInputs, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
@@ -73,7 +79,8 @@ def first_words(step: StepInputs, counts: npt.NDArray[np.int64]) -> npt.NDArray[
     """
     cells = np.arange(counts.shape[1], dtype=np.uint64)
     earlier = (np.cumsum(counts, axis=0) - counts).astype(np.uint64)
-    return words_at(np.uint64(step.key("move")), cells) + earlier * STRIDE
+    first: npt.NDArray[np.uint64] = words_at(np.uint64(step.key("move")), cells)
+    return first + earlier * STRIDE
 
 
 class OrderedShard(RankedShard):
@@ -146,7 +153,7 @@ class OrderedShard(RankedShard):
         targets: npt.NDArray[np.uint16],
         key: int,
         lengths: npt.NDArray[np.float64],
-        heights: npt.NDArray[np.float64],
+        surface: npt.NDArray[np.float64],
     ) -> None:
         """Move every stream and, if paths are continuous, its point.
 
@@ -170,7 +177,7 @@ class OrderedShard(RankedShard):
                     np.uint64(key),
                     lengths,
                     angles(),
-                    heights,
+                    surface,
                     streams.x[: ids.size][part],
                     streams.y[: ids.size][part],
                 )
