@@ -1274,7 +1274,7 @@ def debias_bit(bit: int, epsilon: float) -> float:
 def experts() -> list[tuple[float, float]]:
     """Return (s, k) of every expert."""
     scales = [2 * 150 ** (i / 21) for i in range(22)]
-    return [(s, k) for s in scales for k in (0.4, 0.6, 0.8, 1.0, 1.3, 1.7)]
+    return [(s, k) for s in scales for k in (0.4, 0.6, 0.8, 1.0, 1.3, 1.7, 2.2, 3.0)]
 
 
 def weibull_hazard(s: float, k: float) -> list[float]:
@@ -1329,7 +1329,7 @@ def expert_score(
     s: float, k: float, window: int, pool: AgeReports, expert: int, epsilon: float
 ) -> float:
     """Return an expert's score: its prior and its misfit to the pooled bits."""
-    score = math.log(s / window) ** 2 + ((k - 0.9) / 0.4) ** 2
+    score = math.log(s / window) ** 2 + (math.log(k / 1.2) / 0.6) ** 2
     precision = (math.exp(epsilon) - 1) ** 2 / math.exp(epsilon)
     for index, n in enumerate(pool.n):
         if n > 0:
@@ -1485,6 +1485,80 @@ def _step_axis(x: float, old: int, new: int, step: float) -> float:
     if x > new + 1:
         x = 2 * (new + 1) - x
     return min(max(x, new + MARGIN), new + 1 - MARGIN)
+
+
+def even_moves(
+    ids: list[int], cells: list[int], kernel: Table, uniforms: list[float], side: int
+) -> list[int]:
+    """Return the next cell of each stream; one uniform per cell, ranks by (id modulo 64, id)."""
+    table, rank, moved = neighbour_table(side), [0] * side * side, [0] * len(ids)
+    for i in sorted(range(len(ids)), key=lambda i: (ids[i] % 64, ids[i])):
+        cell = cells[i]
+        u = math.modf(uniforms[cell] + 0.6180339887498949 * rank[cell])[0]
+        rank[cell] += 1
+        cumulative = 0.0
+        for direction in [4, 0, 1, 2, 3, 5, 6, 7, 8]:
+            if table[cell][direction] < 0:
+                continue
+            moved[i] = table[cell][direction]  # the last existing one, if none exceeds u
+            cumulative += kernel[cell][direction]
+            if cumulative > u:
+                break
+    return moved
+
+
+def log_density(at: tuple[float, float], m: Table | None, side: int) -> float:
+    """Return ln(arriving mass + 1e-4), bilinear between cell centres and constant beyond them."""
+    if m is None:
+        return 0.0
+    arriving = [0.0] * side * side
+    for cell, row in enumerate(neighbour_table(side)):
+        for direction, target in enumerate(row):
+            if target >= 0:
+                arriving[target] += m[cell][direction]
+    x, y = (min(max(place - 0.5, 0.0), side - 1.0) for place in at)
+    found = 0.0
+    for cell, mass in enumerate(arriving):
+        row, column = divmod(cell, side)
+        weight = max(1 - abs(x - column), 0.0) * max(1 - abs(y - row), 0.0)
+        found += weight * math.log(mass + 1e-4)
+    return found
+
+
+def step_by_density(
+    at: tuple[float, float],
+    cells: tuple[int, int],  # before and after
+    stay: float,
+    angle: float,
+    uniform: float,
+    m: Table | None,
+    side: int,
+) -> tuple[float, float]:
+    """Return the next point; one that stays in its cell turns round where density falls."""
+    after = step_point(at, *cells, stay, angle, side)
+    if cells[0] == cells[1]:
+        fall = log_density(at, m, side) - log_density(after, m, side)
+        if fall > 0 and uniform < 1 - math.exp(-fall):
+            return step_point(at, *cells, stay, angle + math.pi, side)
+    return after
+
+
+def first_point(
+    cell: int, tries: list[tuple[float, float, float]], m: Table | None, side: int
+) -> tuple[float, float]:
+    """Return the first point (u, v) of a cell that its uniform accepts; else the last."""
+    row, column = divmod(cell, side)
+    nine = [(column + i / 2, row + j / 2) for i in range(3) for j in range(3)]
+    highest = max(log_density(place, m, side) for place in nine)
+    point = (0.0, 0.0)
+    for u, v, uniform in tries:
+        point = (
+            column + MARGIN + (1 - 2 * MARGIN) * u,
+            row + MARGIN + (1 - 2 * MARGIN) * v,
+        )
+        if uniform < math.exp(log_density(point, m, side) - highest):
+            break
+    return point
 
 
 def chance_named(n_reports: int, p: float, q: float, n_places: int) -> float:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import naive
 from retrasyn.messages import Aggregate
 from retrasyn.mobility import kernels
-from retrasyn.mobility.estimator import OLDEST, AgeMemory, expert_laws
+from retrasyn.mobility.durations import OLDEST, AgeMemory, expert_laws
 from retrasyn.oracles.binary import BinaryResponse
 from retrasyn.privacy.selection import age_thresholds
 

@@ -26,7 +26,7 @@ def ranked(keys, groups, alive, n_shards):
     sharded = dealt(GRID, streams, n_shards=n_shards)
     sharded.shards.each(Shard.quit_nobody)
     for shard in sharded.shards.engine.workers:
-        own = slice(shard.index, None, n_shards)
+        own = shard.streams.ids[: shard.streams.n]
         shard._keys = np.array(keys, float)[own].copy()
         shard._groups = np.array(groups, np.uint8)[own].copy()
         shard._kept[~np.array(alive, bool)[own]] = ENDED

@@ -1,6 +1,7 @@
 """Steps in order against plain loops: quits, a surplus, ends as seen, steering, points."""
 
 import math
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,12 +14,19 @@ from retrasyn.mobility.model import MobilityModel
 from retrasyn.randomness.kernels import words_at
 from retrasyn.randomness.words import address
 from retrasyn.space import Box, Grid
-from retrasyn.synthesis import kernels, steered_steps
+from retrasyn.synthesis import kernels, shard, steered_steps
 from retrasyn.synthesis import kernels as shared
 from retrasyn.synthesis.lifecycle import LifecycleMemory, QuitAsSeen, QuitByAge, QuitByLength
 from retrasyn.synthesis.shard import MIN_SLICE, StepInputs, Streams
-from retrasyn.synthesis.steered_steps import _FLOOR, AGE_EDGES, angles
-from retrasyn.synthesis.synthesizer import Synthesizer
+from retrasyn.synthesis.steered_steps import (
+    _FLOOR,
+    AGE_EDGES,
+    angles,
+    first_words,
+    log_density,
+    point_keys,
+)
+from retrasyn.synthesis.synthesizer import Shard, Synthesizer
 from support.contexts import context_of
 from support.shards import dealt
 
@@ -315,57 +323,106 @@ def test_steering_goes_on_from_the_pull_before(side, n, seed):
         np.testing.assert_allclose(memory.pull, expected, rtol=1e-9)
 
 
-def test_streams_move_by_the_alias_row_of_their_cell():
-    streams, grid = crowd(3, 300, 5), grid_of(3)
-    mass = mass_of(3, 1)
-    fallback = np.arange(9, dtype=np.int32)
-    alias = shared.build_alias(mass, grid.neighbour_table, fallback, shared.MOVE_SLOTS)
+@given(sides, st.integers(0, 400), st.integers(1, 3), st.integers(1, 70), seeds)
+def test_streams_move_evenly_as_in_the_plain_loop(side, n, n_threads, n_shards, seed):
+    streams, grid, random = crowd(side, n, seed), grid_of(side), np.random.default_rng(seed)
+    kernel = mass_of(side, seed) * (random.random((side**2, 9)) < 0.8)
+    kernel /= np.maximum(kernel.sum(axis=1, keepdims=True), 1e-300)
+    step = StepInputs(grid, SEED, T, n)
+    sharded = dealt(grid, streams, n_shards=n_shards, n_threads=n_threads)
+    limits = kernels.build_limits(kernel, grid.neighbour_table)
+    with patch.object(shard, "MIN_SLICE", 8):
+        sharded.shards.each(Shard.quit_nobody)
+        counts = sum(sharded.shards.each(Shard.leave_ended))
+        words = first_words(step, counts)
+        still = np.zeros(side**2), log_density(grid, None)
+        sharded.shards.each(Shard.move, words, *limits, 0, *still)
+    own = words_at(np.uint64(step.key("move")), np.arange(side**2, dtype=np.uint64)) / 2.0**64
     ids, cells, _ = streams.living()
-    moved, key = np.empty(300, np.uint16), np.uint64(99)
-    kernels.move_streams(ids, cells, key, alias, moved)
-    words = words_at(key, ids.astype(np.uint64)).tolist()
-    for word, cell, target in zip(words, cells.tolist(), moved.tolist(), strict=True):
-        slot = int(alias[cell, word & 15])
-        below = word >> 32 < slot >> 32
-        assert target == (slot if below else slot >> 16) & 0xFFFF
-        assert target in grid.neighbours(cell)
+    assert sharded.columns()["cells"].tolist() == naive.even_moves(
+        ids.tolist(), cells.tolist(), kernel.tolist(), own.tolist(), side
+    )
+    assert np.array_equal(words, first_words(step, counts))
 
 
-@given(sides, st.integers(0, 60), st.booleans(), seeds)
-def test_points_step_as_in_the_plain_loop_and_end_up_in_the_right_cell(side, n, still, seed):
+def test_moves_are_far_more_even_than_independent_draws():
+    grid, n, share = grid_of(3), 1000, 0.3
+    kernel = np.zeros((9, 9))
+    kernel[4, [4, 5]] = 1 - share, share
+    limits, targets = kernels.build_limits(kernel, grid.neighbour_table)
+    ids, cells, moved = np.arange(n), np.full(n, 4, np.uint16), np.empty(n, np.uint16)
+    found = []
+    for t in range(200):
+        counts = kernels.count_classes(ids, cells, 9)
+        words = first_words(StepInputs(grid, SEED, t, n), counts)
+        kernels.move_streams(ids, cells, words, limits, targets, moved)
+        found.append(np.count_nonzero(moved == 5))
+    assert abs(np.mean(found) - n * share) < 0.2
+    assert np.var(found) < n * share * (1 - share) / 100
+
+
+def test_what_rounding_leaves_goes_to_the_last_neighbour():
+    kernel = np.zeros((4, 9))
+    kernel[0, [4, 5, 7]] = 0.5, 0.25, 0.25 - 2.0**-40
+    limits, targets = kernels.build_limits(kernel, grid_of(2).neighbour_table)
+    words = np.full((kernels.N_CLASSES, 4), (1 << 64) - 1, np.uint64)
+    moved = np.empty(1, np.uint16)
+    ids, cells = np.zeros(1, np.int64), np.zeros(1, np.uint16)
+    kernels.move_streams(ids, cells, words, limits, targets, moved)
+    assert moved.tolist() == [3]
+
+
+@given(sides, st.integers(0, 60), st.booleans(), st.booleans(), seeds)
+def test_points_step_as_in_the_plain_loop_and_end_up_in_the_right_cell(side, n, still, known, seed):
     streams, random = crowd(side, n, seed), np.random.default_rng(seed)
-    table = grid_of(side).neighbour_table
+    table, mass = grid_of(side).neighbour_table, mass_of(side, seed) if known else None
     ids, before, _ = streams.living()
     after = np.array([random.choice(table[cell][table[cell] >= 0]) for cell in before], np.uint16)
+    after = np.where(random.random(n) < 0.5, before, after).astype(np.uint16)
     stay = np.ones(side * side) if still else random.random(side * side)
     key = np.uint64(seed)
-    directions = words_at(key, ids.astype(np.uint64)) % np.uint64(kernels.ANGLES)
-    turns = [(int(d) + 0.5) * 2 * math.pi / kernels.ANGLES for d in directions]
+    words = words_at(key, ids.astype(np.uint64)).tolist()
+    turns = [(word % kernels.ANGLES + 0.5) * 2 * math.pi / kernels.ANGLES for word in words]
+    rows = None if mass is None else mass.tolist()
     expected = [
-        naive.step_point((x, y), int(a), int(b), float(stay[a]), turn, side)
-        for x, y, a, b, turn in zip(streams.x, streams.y, before, after, turns, strict=True)
+        naive.step_by_density(
+            (x, y), (int(a), int(b)), float(stay[a]), turn, (word >> 12) / 2**52, rows, side
+        )
+        for x, y, a, b, turn, word in zip(
+            streams.x, streams.y, before, after, turns, words, strict=True
+        )
     ]
-    lengths = np.pi / 4 * (1 - stay)
-    kernels.step_points(ids, before, after, key, lengths, angles(), side, streams.x, streams.y)
+    surface, lengths = log_density(grid_of(side), mass), np.pi / 4 * (1 - stay)
+    kernels.step_points(ids, before, after, key, lengths, angles(), surface, streams.x, streams.y)
     np.testing.assert_allclose(
         np.stack([streams.x, streams.y], axis=1), np.array(expected).reshape(-1, 2), atol=1e-9
     )
     assert (streams.y.astype(int) * side + streams.x.astype(int)).tolist() == after.tolist()
 
 
-@given(sides, st.integers(0, 60), seeds)
-def test_the_newborn_are_placed_in_their_cells(side, n, seed):
-    streams = crowd(side, n, seed)
+@given(sides, st.integers(0, 60), st.booleans(), seeds)
+def test_the_newborn_are_placed_in_their_cells_as_in_the_plain_loop(side, n, known, seed):
+    streams, mass = crowd(side, n, seed), mass_of(side, seed) if known else None
     ids, cells, _ = streams.living()
-    x, y, key = np.empty(n), np.empty(n), np.uint64(seed)
-    kernels.place_newborn(ids, cells, key, side, x, y)
-    words = words_at(key, ids.astype(np.uint64)).tolist()
-    inner = 1 - 2 * naive.MARGIN
-    for i, (word, cell) in enumerate(zip(words, cells.tolist(), strict=True)):
-        high, low = (word >> 32) / 2**32, (word & 0xFFFFFFFF) / 2**32
-        assert x[i] == pytest.approx(cell % side + naive.MARGIN + inner * high, abs=1e-12)
-        assert y[i] == pytest.approx(cell // side + naive.MARGIN + inner * low, abs=1e-12)
+    x, y = np.empty(n), np.empty(n)
+    keys = np.random.default_rng(seed).integers(0, 2**63, (8, 2), np.uint64)
+    kernels.place_newborn(ids, cells, keys, log_density(grid_of(side), mass), x, y)
+    words = [[words_at(key, ids.astype(np.uint64)).tolist() for key in pair] for pair in keys]
+    rows = None if mass is None else mass.tolist()
+    for i, cell in enumerate(cells.tolist()):
+        tries = [
+            ((at[i] >> 32) / 2**32, (at[i] & 0xFFFFFFFF) / 2**32, (taken[i] >> 11) / 2**53)
+            for at, taken in words
+        ]
+        expected = naive.first_point(cell, tries, rows, side)
+        assert (x[i], y[i]) == pytest.approx(expected, abs=1e-12)
         assert (int(x[i]), int(y[i])) == (cell % side, cell // side)
+
+
+def test_all_tries_of_all_points_have_keys_of_their_own():
+    keys = point_keys(StepInputs(grid_of(2), SEED, T, 5))
+    assert keys.shape == (8, 2)
+    assert np.unique(keys).size == keys.size
 
 
 @given(st.lists(st.booleans(), max_size=60))

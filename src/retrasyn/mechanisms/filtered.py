@@ -16,12 +16,12 @@ import numpy as np
 from retrasyn.arrays import with_prefix, without_prefix
 from retrasyn.mechanisms.base import Outcome
 from retrasyn.messages import Ask, Estimate, Question
+from retrasyn.mobility.durations import AgeMemory
 from retrasyn.mobility.estimator import (
     ENTER,
     MOVE,
     QUIT,
     STAY,
-    AgeMemory,
     FilterBank,
     ShrinkageMemory,
     groups_of,

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import config, njit
 
-from retrasyn.randomness.kernels import word_at
+from retrasyn.randomness.kernels import STRIDE, word_at
 
 ENDED = np.uint16(0xFFFF)
 MOVE_SLOTS = 16  # nine neighbours, padded to a power of two
@@ -16,12 +16,13 @@ _LOW_28 = np.uint64((1 << 28) - 1)
 _SHIFT_4, _SHIFT_16, _SHIFT_32 = np.uint64(4), np.uint64(16), np.uint64(32)
 _SLOT_MASK = np.uint64(MOVE_SLOTS - 1)
 _TO_UNIT_32 = 2.0**-32
-_TO_UNIT_53 = 2.0**-53
+_TO_UNIT_52, _TO_UNIT_53 = 2.0**-52, 2.0**-53
 _LOW_32 = np.uint64((1 << 32) - 1)
-_SHIFT_11 = np.uint64(11)
+_SHIFT_11, _SHIFT_12 = np.uint64(11), np.uint64(12)
 _TWO_28 = 2.0**28
 _TWO_32 = 2.0**32
 _TWO_53 = 2.0**53
+_TWO_64 = 2.0**64
 _TOP = np.uint64((1 << 64) - 1)
 _INSIDE = 1e-6  # share of a cell that points keep off its edges, so rounding cannot cross one
 
@@ -300,6 +301,9 @@ def draw_points(
 
 
 _DIRECTIONS = 9
+_STAYING = 4  # place of the cell itself among its neighbours
+N_CLASSES = 64  # of ids, by remainder
+_CLASS_MASK = N_CLASSES - 1
 ANGLES = 4096  # number of step directions
 _ANGLE_MASK = np.uint64(ANGLES - 1)
 UNITS = 2.0**32  # of a probability: 200 million streams stay below 2^63, at up to 10 each
@@ -444,18 +448,75 @@ def steer(
 
 
 @njit(nogil=True, cache=True)
+def count_classes(
+    ids: npt.NDArray[np.int64], cells: npt.NDArray[np.uint16], n_cells: int
+) -> npt.NDArray[np.int64]:
+    """Count streams by class of id and by cell: [N_CLASSES, n_cells]."""
+    counts = np.zeros((N_CLASSES, n_cells), np.int64)
+    for i in range(ids.size):
+        counts[ids[i] & _CLASS_MASK, cells[i]] += 1
+    return counts
+
+
+@njit(nogil=True, cache=True)
+def build_limits(
+    kernel: npt.NDArray[np.float64], table: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint16]]:
+    """Return cumulative shares in units of 2^-64, [n_cells, 8], and their cells, [n_cells, 9].
+
+    Staying comes first, then the other neighbours. What rounding leaves beyond the last limit
+    belongs to the last neighbour.
+    """
+    n_cells = table.shape[0]
+    limits = np.full((n_cells, _DIRECTIONS - 1), _TOP)
+    targets = np.empty((n_cells, _DIRECTIONS), np.uint16)
+    for i in range(n_cells):
+        below, n_found = 0.0, 0
+        for k in range(_DIRECTIONS):
+            c = _STAYING if k == 0 else k - 1 if k <= _STAYING else k
+            if table[i, c] >= 0:
+                below += kernel[i, c]
+                if n_found < _DIRECTIONS - 1 and below < 1.0:
+                    limits[i, n_found] = np.uint64(below * _TWO_64)
+                targets[i, n_found:] = table[i, c]
+                n_found += 1
+    return limits, targets
+
+
+@njit(nogil=True, cache=True)
 def move_streams(
     ids: npt.NDArray[np.int64],
     cells: npt.NDArray[np.uint16],
-    key: np.uint64,
-    table: npt.NDArray[np.uint64],
+    words: npt.NDArray[np.uint64],
+    limits: npt.NDArray[np.uint64],
+    targets: npt.NDArray[np.uint16],
     moved: npt.NDArray[np.uint16],
 ) -> None:
-    """Draw every stream's next cell from the alias row of its current cell."""
-    slots = table.reshape(-1)
+    """Write every stream's next cell: the first whose limit is above the word of its rank.
+
+    `words` [N_CLASSES, n_cells] holds the word of the first stream of each class and cell, and
+    afterwards that of the next one. From stream to stream it goes on by the golden ratio, so that
+    any number of consecutive ranks is spread evenly.
+    """
     for i in range(ids.size):
-        word = word_at(key, np.uint64(ids[i]))
-        moved[i] = _next_cell(word, cells[i], slots)
+        group, cell = ids[i] & _CLASS_MASK, cells[i]
+        word = words[group, cell]
+        words[group, cell] = word + STRIDE
+        n_below = 0
+        for k in range(_DIRECTIONS - 1):  # all of them, since branches would be mispredicted
+            n_below += word >= limits[cell, k]
+        moved[i] = targets[cell, n_below]
+
+
+@njit(inline="always")
+def _height(surface: npt.NDArray[np.float64], x: float, y: float) -> float:
+    """Interpolate between the four cell centres around a point."""
+    column, row = np.uint32(x + 0.5), np.uint32(y + 0.5)
+    right, up = x + 0.5 - column, y + 0.5 - row
+    level = surface[row, column, 0] + right * surface[row, column, 1]
+    slope = surface[row, column, 2] + right * surface[row, column, 3]
+    height: float = level + up * slope
+    return height
 
 
 @njit(inline="always")
@@ -481,34 +542,73 @@ def step_points(
     key: np.uint64,
     lengths: npt.NDArray[np.float64],
     angles: npt.NDArray[np.float64],
-    side: int,
+    surface: npt.NDArray[np.float64],
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.float64],
 ) -> None:
-    """Move every point into its stream's new cell by a step of the old cell's length, in place."""
+    """Move every point into its stream's new cell by a step of the old cell's length, in place.
+
+    `surface` [side + 1, side + 1, 4] interpolates the logarithm of the density. A point that stays
+    in its cell and would fall by d turns round with probability 1 - e^-d.
+    """
+    side = surface.shape[0] - 1
     for i in range(ids.size):
-        direction = np.int64(word_at(key, np.uint64(ids[i])) & _ANGLE_MASK)
+        word = word_at(key, np.uint64(ids[i]))
+        direction = np.int64(word & _ANGLE_MASK)
         length = lengths[before[i]]
-        old, new = np.int64(before[i]), np.int64(after[i])
-        x[i] = _along(x[i], old % side, new % side, length * angles[direction, 0])
-        y[i] = _along(y[i], old // side, new // side, length * angles[direction, 1])
+        step_x, step_y = length * angles[direction, 0], length * angles[direction, 1]
+        column, row = np.int64(x[i]), np.int64(y[i])
+        if before[i] != after[i]:
+            new = np.int64(after[i])
+            x[i] = _along(x[i], column, new % side, step_x)
+            y[i] = _along(y[i], row, new // side, step_y)
+            continue
+        new_x, new_y = _along(x[i], column, column, step_x), _along(y[i], row, row, step_y)
+        fall = _height(surface, x[i], y[i]) - _height(surface, new_x, new_y)
+        uniform = np.float64(word >> _SHIFT_12) * _TO_UNIT_52
+        if uniform < fall and uniform < -math.expm1(-fall):  # 1 - e^-d is at most d
+            new_x, new_y = _along(x[i], column, column, -step_x), _along(y[i], row, row, -step_y)
+        x[i], y[i] = new_x, new_y
+
+
+@njit(inline="always")
+def _peak(surface: npt.NDArray[np.float64], column: int, row: int) -> float:
+    """Return the highest of a cell's corners, mid-edges and centre, which none of it exceeds."""
+    peak = -math.inf
+    for i in range(3):
+        for j in range(3):
+            peak = max(peak, _height(surface, column + 0.5 * i, row + 0.5 * j))
+    return peak
 
 
 @njit(nogil=True, cache=True)
 def place_newborn(
     ids: npt.NDArray[np.int64],
     cells: npt.NDArray[np.uint16],
-    key: np.uint64,
-    side: int,
+    keys: npt.NDArray[np.uint64],
+    surface: npt.NDArray[np.float64],
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.float64],
 ) -> None:
-    """Draw a uniform first point in the cell of each new stream, in cell widths."""
-    inner = 1.0 - 2.0 * MARGIN
+    """Draw the first point of each new stream in its cell, in cell widths, by density.
+
+    A uniform point is accepted with probability e^(its height - the cell's peak); `keys` [n, 2]
+    are for the points and the acceptance of each try, and the last try stands.
+    """
+    inner, side = 1.0 - 2.0 * MARGIN, surface.shape[0] - 1
+    peaks = np.empty(side * side)
+    for cell in range(peaks.size):
+        peaks[cell] = _peak(surface, cell % side, cell // side)
     for i in range(ids.size):
-        word = word_at(key, np.uint64(ids[i]))
-        x[i] = cells[i] % side + MARGIN + inner * np.float64(word >> _SHIFT_32) * _TO_UNIT_32
-        y[i] = cells[i] // side + MARGIN + inner * np.float64(word & _LOW_32) * _TO_UNIT_32
+        column, row = np.int64(cells[i]) % side, np.int64(cells[i]) // side
+        for attempt in range(keys.shape[0]):
+            word = word_at(keys[attempt, 0], np.uint64(ids[i]))
+            x[i] = column + MARGIN + inner * np.float64(word >> _SHIFT_32) * _TO_UNIT_32
+            y[i] = row + MARGIN + inner * np.float64(word & _LOW_32) * _TO_UNIT_32
+            depth = peaks[cells[i]] - _height(surface, x[i], y[i])
+            word = word_at(keys[attempt, 1], np.uint64(ids[i]))
+            if np.float64(word >> _SHIFT_11) * _TO_UNIT_53 < math.exp(-depth):
+                break
 
 
 BIN_BITS = 12

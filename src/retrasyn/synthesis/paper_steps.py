@@ -7,7 +7,7 @@ it out together.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -125,6 +125,7 @@ class CompetingPlan:
     surplus_weights: npt.NDArray[np.float64]  # [n_cells], positive
     surplus_by_newest: bool
     wanders: bool = False  # in a cell without known moves: go to any neighbour instead of staying
+    mass: ClassVar[None] = None  # points do not follow the density
 
     def advance(self, shards: Workers[CompetingShard], step: StepInputs) -> tuple[int, None]:
         """Move or end every stream; return how many survive, and no pull."""

@@ -2,7 +2,8 @@
 
 How many of its streams survive, which keys lie in an interval, how many are in each cell: such
 answers can be summed or merged, so the result does not depend on how streams are distributed.
-Streams are assigned to shards by id; every draw is addressed by (seed, t, purpose, id).
+Streams are assigned to shards by the class of their id, its remainder by `kernels.N_CLASSES`, so
+that a class lies in one shard whole. Every draw is addressed by (seed, t, purpose, id).
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ class Streams:
 
 
 def part_of(columns: Columns, index: int, n_parts: int) -> Columns:
-    """Return copies of the rows that belong to one of n parts; streams are assigned by id."""
-    own = columns["ids"] % n_parts == index
+    """Return copies of the rows that belong to one of n parts; streams are assigned by class."""
+    own = columns["ids"] % kernels.N_CLASSES % n_parts == index
     return {name: column[own] for name, column in columns.items()}
 
 
@@ -130,7 +131,7 @@ class StepInputs:
 
 @dataclass(slots=True)
 class ShardBase:
-    """Shard `index` of `n_shards`: it holds the streams whose id modulo n_shards is `index`."""
+    """Shard `index` of `n_shards`: it holds the streams whose class modulo n_shards is `index`."""
 
     index: int
     n_shards: int
@@ -145,35 +146,38 @@ class ShardBase:
     _places: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     _keys: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     _groups: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    _counts: list[tuple[int, npt.NDArray[np.int64]]] = field(default_factory=list)  # of slices
 
     def give_birth(
         self,
         t: int,
-        keys: tuple[int, int],
+        key: int,
         first_id: int,
         n_born: int,
         table: npt.NDArray[np.uint64],
+        point_keys: npt.NDArray[np.uint64],
+        surface: npt.NDArray[np.float64],
     ) -> None:
-        """Create this shard's part of n_born new streams; keys are for the cells and the points."""
+        """Create this shard's part of n_born new streams, with points by density if continuous."""
         streams, first = self.streams, self.streams.n
-        own = first_id + (self.index - first_id) % self.n_shards
-        ids = np.arange(own, first_id + n_born, self.n_shards)
+        ids = self._own_ids(first_id, first_id + n_born)
         streams.reserve(first + ids.size)
         streams.n = first + ids.size
         part = slice(first, streams.n)
         streams.ids[part] = ids
         streams.entered[part] = t
-        kernels.draw_births(ids, streams.cells[part], np.uint64(keys[0]), table)
+        kernels.draw_births(ids, streams.cells[part], np.uint64(key), table)
         if self.continuous:
             streams.follow_points()
-            kernels.place_newborn(
-                ids,
-                streams.cells[part],
-                np.uint64(keys[1]),
-                self.grid.side,
-                streams.x[part],
-                streams.y[part],
-            )
+            x, y = streams.x[part], streams.y[part]
+            kernels.place_newborn(ids, streams.cells[part], point_keys, surface, x, y)
+
+    def _own_ids(self, first: int, end: int) -> npt.NDArray[np.int64]:
+        """Return the ids from first to below end that are assigned to this shard."""
+        begin = first - first % kernels.N_CLASSES
+        classes = np.arange(self.index, kernels.N_CLASSES, self.n_shards)
+        ids = (np.arange(begin, end, kernels.N_CLASSES)[:, None] + classes).ravel()
+        return ids[(ids >= first) & (ids < end)]
 
     def count_cells(self) -> npt.NDArray[np.int64]:
         """Return the number of streams per cell: [n_cells]."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from retrasyn.engines.base import total
+from retrasyn.randomness.kernels import STRIDE, words_at
 from retrasyn.synthesis import kernels
 from retrasyn.synthesis.ranking import RankedShard, end_smallest
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from retrasyn.engines.base import Workers
+    from retrasyn.space import Grid
     from retrasyn.synthesis.shard import StepInputs
 
     Law = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float, float]
@@ -34,6 +36,8 @@ _ROUNDS = 16
 _KEPT_PULL = 0.95  # exponent applied to the last pull at the next timestamp
 _MOST = 0.98
 _FLOOR = 1e-12  # lets a stream that would never quit end, but last
+_LEAST_DENSITY = 1e-4
+_TRIES = 8  # for the first point of a stream; the last one stands
 
 
 @lru_cache(maxsize=1)
@@ -41,6 +45,42 @@ def angles() -> npt.NDArray[np.float64]:
     """Return cosine and sine of evenly spaced directions: [4096, 2]."""
     turn = (np.arange(kernels.ANGLES) + 0.5) * (2.0 * np.pi / kernels.ANGLES)
     return np.stack([np.cos(turn), np.sin(turn)], axis=1)
+
+
+def log_density(grid: Grid, mass: npt.NDArray[np.float64] | None) -> npt.NDArray[np.float64]:
+    """Return the surface of ln(arriving mass): [side + 1, side + 1, 4], flat if it is unknown.
+
+    Between four neighbouring cell centres it is bilinear: the level at the first of them, the
+    slopes by x and by y, and the twist. Beyond the outermost centres it does not change.
+    """
+    side = grid.side
+    if mass is None:
+        return np.zeros((side + 1, side + 1, 4))
+    near = grid.neighbour_table >= 0
+    arriving = np.bincount(grid.neighbour_table[near], mass[near], grid.n_cells)
+    inside = np.clip(np.arange(-1, side + 1), 0, side - 1)  # the outermost cells once more
+    levels = np.log(arriving + _LEAST_DENSITY).reshape(side, side)[np.ix_(inside, inside)]
+    by_x, by_y = np.diff(levels, axis=1), np.diff(levels, axis=0)
+    return np.stack([levels[:-1, :-1], by_x[:-1], by_y[:, :-1], np.diff(by_x, axis=0)], axis=2)
+
+
+def point_keys(step: StepInputs) -> npt.NDArray[np.uint64]:
+    """Return the keys for the first point and its acceptance at each try: [n_tries, 2]."""
+    tries = np.arange(_TRIES, dtype=np.uint64)
+    keys = [np.uint64(step.key(purpose)) for purpose in ("first point", "first point taken")]
+    return np.stack([words_at(key, tries) for key in keys], axis=1)
+
+
+def first_words(step: StepInputs, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+    """Return the word of the first stream of each class in each cell: [n_classes, n_cells].
+
+    A cell's streams are ranked by class, then by id. Its first one has a random word, and each
+    next one the word before plus the golden ratio of the whole range.
+    """
+    cells = np.arange(counts.shape[1], dtype=np.uint64)
+    earlier = (np.cumsum(counts, axis=0) - counts).astype(np.uint64)
+    first: npt.NDArray[np.uint64] = words_at(np.uint64(step.key("move")), cells)
+    return first + earlier * STRIDE
 
 
 class OrderedShard(RankedShard):
@@ -94,36 +134,50 @@ class OrderedShard(RankedShard):
         self._groups = np.zeros(self.streams.n, np.uint8)
 
     def leave_ended(self) -> npt.NDArray[np.int64]:
-        """Remove ended streams; return how many are left per cell: [n_cells]."""
+        """Remove ended streams; return how many are left per class and cell."""
         n, kept = self.streams.n, self._kept
         if self.continuous and self.streams.x.size:
             kernels.compact_points(self.streams.x[:n], self.streams.y[:n], kept)
         self.streams.n = kernels.compact(*self.streams.living(), kept)
-        return self.count_cells()
+        ids, cells, _ = self.streams.living()
+        n_cells = self.grid.n_cells
+        self._counts = self._over_slices(
+            lambda part: (part.start, kernels.count_classes(ids[part], cells[part], n_cells))
+        )
+        return total([counts for _, counts in self._counts])
 
     def move(
         self,
-        move_key: int,
-        step_key: int,
-        alias: npt.NDArray[np.uint64],
+        words: npt.NDArray[np.uint64],
+        limits: npt.NDArray[np.uint64],
+        targets: npt.NDArray[np.uint16],
+        key: int,
         lengths: npt.NDArray[np.float64],
+        surface: npt.NDArray[np.float64],
     ) -> None:
-        """Move every stream and, if paths are continuous, its point."""
+        """Move every stream and, if paths are continuous, its point.
+
+        `words` [n_classes, n_cells] are those of the first stream of each class and cell.
+        """
         streams = self.streams
         ids, cells, _ = streams.living()
         moved = self._fresh_marks()
+        words, starts = words.copy(), {}
+        for begin, counts in self._counts:
+            starts[begin], words = words, words + counts.astype(np.uint64) * STRIDE
 
         def work(part: slice) -> None:
-            kernels.move_streams(ids[part], cells[part], np.uint64(move_key), alias, moved[part])
+            start = starts[part.start]
+            kernels.move_streams(ids[part], cells[part], start, limits, targets, moved[part])
             if self.continuous:
                 kernels.step_points(
                     ids[part],
                     cells[part],
                     moved[part],
-                    np.uint64(step_key),
+                    np.uint64(key),
                     lengths,
                     angles(),
-                    self.grid.side,
+                    surface,
                     streams.x[: ids.size][part],
                     streams.y[: ids.size][part],
                 )
@@ -160,7 +214,7 @@ class OrderedPlan:
             self._quit(shards, step)
         else:
             self._end_as_seen(shards, step, self.ends)
-        movers = total(shards.each(OrderedShard.leave_ended))  # [n_cells]
+        movers = total(shards.each(OrderedShard.leave_ended))  # [n_classes, n_cells]
         return int(movers.sum()), self._move(shards, step, movers)
 
     def _quit(self, shards: Workers[OrderedShard], step: StepInputs) -> None:
@@ -217,11 +271,16 @@ class OrderedPlan:
             if step.steers:
                 pull = self.pull.copy()
                 pull **= _KEPT_PULL
-                kernel = kernels.steer(kernel, self.mass, movers, table, pull, _ROUNDS)
-        cells = np.arange(step.grid.n_cells, dtype=np.int32)
-        alias = kernels.build_alias(kernel, table, cells, kernels.MOVE_SLOTS)
-        lengths = np.pi / 4.0 * (1.0 - kernel[:, 4])
-        shards.each(OrderedShard.move, step.key("move"), step.key("step"), alias, lengths)
+                movers_in = movers.sum(axis=0)  # [n_cells]
+                kernel = kernels.steer(kernel, self.mass, movers_in, table, pull, _ROUNDS)
+        shards.each(
+            OrderedShard.move,
+            first_words(step, movers),
+            *kernels.build_limits(kernel, table),
+            step.key("step"),
+            np.pi / 4.0 * (1.0 - kernel[:, 4]),
+            log_density(step.grid, self.mass),
+        )
         return pull
 
 

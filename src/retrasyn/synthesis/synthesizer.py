@@ -16,7 +16,12 @@ from retrasyn.engines.base import Engine, LocalEngine, Workers, total
 from retrasyn.synthesis import kernels
 from retrasyn.synthesis.paper_steps import CompetingPlan, CompetingShard
 from retrasyn.synthesis.shard import Columns, StepInputs, Streams, merged
-from retrasyn.synthesis.steered_steps import OrderedPlan, OrderedShard
+from retrasyn.synthesis.steered_steps import (
+    OrderedPlan,
+    OrderedShard,
+    log_density,
+    point_keys,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -131,7 +136,7 @@ class Synthesizer:
         n_alive, pull = plan.advance(streams.shards, step)
         n_born = 0 if plan.target is None else max(plan.target - n_alive, 0)
         if n_born:
-            self._give_birth(streams, plan.enter, n_born, step)
+            self._give_birth(streams, plan, n_born, step)
         streams.changed(n=n_alive + n_born, n_born=n_born)
         return StepChanges(n_born, step.n_streams - n_alive, pull)
 
@@ -148,11 +153,22 @@ class Synthesizer:
         return merged(streams.shards.each(Shard.release, t, key))
 
     def _give_birth(
-        self, streams: ShardedStreams, enter: npt.NDArray[np.float64], n_born: int, step: StepInputs
+        self,
+        streams: ShardedStreams,
+        plan: CompetingPlan | OrderedPlan,
+        n_born: int,
+        step: StepInputs,
     ) -> None:
         """Create n_born new streams."""
         cells = np.arange(self.grid.n_cells, dtype=np.int32)[None, :]  # [1, n_cells]
         n_slots = 1 << (self.grid.n_cells - 1).bit_length()
-        table = kernels.build_alias(enter[None, :], cells, cells[0], n_slots)
-        keys = step.key("birth"), step.key("first point")
-        streams.shards.each(Shard.give_birth, step.t, keys, streams.next_id, n_born, table)
+        streams.shards.each(
+            Shard.give_birth,
+            step.t,
+            step.key("birth"),
+            streams.next_id,
+            n_born,
+            kernels.build_alias(plan.enter[None, :], cells, cells[0], n_slots),
+            point_keys(step),
+            log_density(self.grid, plan.mass),
+        )
