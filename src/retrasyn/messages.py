@@ -18,7 +18,7 @@ ENTERING, MOVING, QUITTING, ABSENT = 0, 1, 2, 3
 
 Presence = Literal["count", "flags", "hidden"]
 """What is public about presence: the count, also who starts and stops, or nothing."""
-Topic = Literal["transition", "move", "enter", "quit", "older", "present"]
+Topic = Literal["transition", "move", "enter", "quit", "older", "present", "cell"]
 """What a question is about."""
 
 
@@ -31,7 +31,10 @@ class Question:
 
     @property
     def lookback(self) -> int:
-        """Timestamps before t that the answer depends on: a transition depends on t - 1."""
+        """Timestamps before t that the answer depends on: a transition depends on t - 1.
+
+        A cell depends on t alone; it rests as a transition does, to be safe in any unit.
+        """
         return self.threshold if self.about == "older" else 1
 
     @property
@@ -187,10 +190,15 @@ class Manifest:
     jump: Literal["split", "clamp"]
     size_source: Literal["counted", "estimated"]
     strata: tuple[str, ...]  # questions asked: names of `Question.about`
-    other_share: int  # millionths of the devices that answer the last stratum, not the first
+    other_shares: tuple[int, ...]  # millionths of the devices for each of `other_strata`
     ages: tuple[int, ...]  # thresholds of "older", ascending
     lifetime_cap: int  # micro-nats a device may spend in its lifetime
     retention: int  # timestamps for which single reports are kept
+
+    @property
+    def other_strata(self) -> tuple[str, ...]:
+        """What some devices answer for life in the place of their state; the last of `strata`."""
+        return self.strata[len(self.strata) - len(self.other_shares) :]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ from retrasyn.synthesis.lifecycle import (
 
 ALIASES = {"alpha": "gain", "kappa": "lookback", "p_max": "max_portion"}
 """The paper's symbols for settings, and our names."""
-_FIXED = ("ages", "endpoints", "of_paper")  # what the parts of a row rely on
+_FIXED = ("ages", "cells", "endpoints", "of_paper")  # what the parts of a row rely on
 _SWITCH = {"true": True, "false": False}
 
 
@@ -36,7 +36,7 @@ _SWITCH = {"true": True, "false": False}
 class Method:
     """One row: what is split, how much is asked, what changes, what a state is, who is born.
 
-    What is public of presence, and whether ages are asked about, is said here and nowhere else.
+    What is public of presence, and whether ages or cells are asked about, is said here only.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Method:
     lifecycle: Lifecycle = dataclasses.field(default_factory=EnterQuit)
     presence: Presence = "count"
     ages: bool = False
+    cells: bool = False
     steers: bool = False
     continuous: bool = False
     jump: Literal["split", "clamp"] = "split"
@@ -60,7 +61,8 @@ class Method:
             "flags": ("move", "enter", "quit"),
             "hidden": ("transition", "present"),
         }
-        return (*of_presence[self.presence], "older") if self.ages else of_presence[self.presence]
+        ages: tuple[Topic, ...] = ("older",) if self.ages else ()
+        return (*of_presence[self.presence], *ages, *(("cell",) if self.cells else ()))
 
     def furthest_lookback(self, gap: int) -> int:
         """Return how many timestamps back the furthest answer reaches."""
@@ -79,6 +81,7 @@ def _steered(
     slots = PhaseSlots(
         age_share=0.1 if ages else None,
         presence_share=0.2 if presence == "hidden" else None,
+        cell_share=0.45,
     )
     return Method(
         name,
@@ -88,6 +91,7 @@ def _steered(
         lifecycle=lifecycle,
         presence=presence,
         ages=ages,
+        cells=True,
         steers=True,
         continuous=True,
         jump="clamp",

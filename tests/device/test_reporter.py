@@ -471,7 +471,7 @@ def test_without_endpoints_only_those_are_asked_who_move(kind, asked):
     assert isinstance(answer, Answer) == asked
 
 
-AGES = {"strata": ("transition", "older"), "other_share": 999_999, "ages": (2, 4), "window": 2}
+AGES = {"strata": ("transition", "older"), "other_shares": (999_999,), "ages": (2, 4), "window": 2}
 
 
 def test_a_device_in_the_second_role_answers_about_ages_and_rests_longer():
@@ -549,7 +549,7 @@ def test_a_round_that_was_not_drawn_is_not_reported():
 def test_presence_is_answered_by_yes_or_no():
     world = World(
         strata=("transition", "present"),
-        other_share=999_999,
+        other_shares=(999_999,),
         presence="hidden",
         size_source="estimated",
     )
@@ -558,13 +558,43 @@ def test_presence_is_answered_by_yes_or_no():
         assert decode_report(answer.frame, DEVICE_KEY, oracle="oue").n_answers == 1
 
 
-def test_roles_have_their_share():
-    manifest = manifest_of(strata=("transition", "older"), other_share=100_000, ages=(2,))
-    n_second = sum(
-        Sampling(manifest, draw_lots(fed([0, -(-k * 2**64 // 1000)]))).in_second_role
-        for k in range(1000)
+def test_roles_have_their_share_in_the_order_of_the_strata():
+    manifest = manifest_of(
+        strata=("transition", "older", "cell"), other_shares=(100_000, 450_000), ages=(2,)
     )
-    assert n_second == 100
+    roles = [
+        Sampling(manifest, draw_lots(fed([0, -(-k * 2**64 // 1000)]))).role for k in range(1000)
+    ]
+    assert roles == ["older"] * 100 + ["cell"] * 450 + [""] * 450
+
+
+CELLS = {"strata": ("transition", "cell"), "other_shares": (999_999,)}
+HIDDEN = {"presence": "hidden", "size_source": "estimated"}
+FLAGS = {"strata": ("move", "enter", "quit", "cell"), "presence": "flags"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "asked"),
+    [({}, (True, True, False, False)), (FLAGS, (True, True, False, False)), (HIDDEN, (True,) * 4)],
+)
+def test_a_device_in_the_role_of_cells_answers_when_present_or_whatever_where_that_is_hidden(
+    changes, asked
+):
+    sampling = Sampling(manifest_of(**(CELLS | changes)), draw_lots(fed([0, 0])))
+    found = [sampling.question(kind, fed([])) for kind in (ENTERING, MOVING, QUITTING, ABSENT)]
+    assert found == [Question(about="cell") if one else None for one in asked]
+    assert sampling.cycle == sampling.manifest.gap
+
+
+def test_a_device_in_the_role_of_cells_reports_at_its_phase_and_nothing_else():
+    world = World(**CELLS, sampling="phase", words=fed([1, 0] + [7] * 10**4))
+    frames = [(t, world.answer(t)) for t in range(3, 40)]
+    told = {t: decode_report(a.frame, DEVICE_KEY, oracle="oue") for t, a in frames
+            if isinstance(a, Answer)}  # fmt: skip
+    assert {t % 4 for t in told} == {1}
+    assert len(told) >= 8
+    assert {(report.question, report.n_answers) for report in told.values()} == {(5, 9)}
+    assert {entry.lookback for entry in world.store.memory.entries} == {1}
 
 
 @pytest.mark.parametrize(
@@ -572,10 +602,11 @@ def test_roles_have_their_share():
     [
         (("transition", "older"), {"ages": (2,)}, 3),
         (("transition", "present"), {"presence": "hidden", "size_source": "estimated"}, 1),
+        (("transition", "cell"), {}, 1),
     ],
 )
 def test_only_who_answers_about_ages_waits_for_three_gaps(strata, changes, gaps):
-    manifest = manifest_of(strata=strata, other_share=500_000, **changes)
+    manifest = manifest_of(strata=strata, other_shares=(500_000,), **changes)
     cycles = [Sampling(manifest, draw_lots(fed([0, role]))).cycle for role in (0, 2**64 - 1)]
     assert cycles == [gaps * manifest.gap, manifest.gap]
 

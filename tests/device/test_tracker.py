@@ -280,6 +280,18 @@ def test_answers_are_counted_from_the_first_one_of_their_question():
     assert tracker.answer(Question(about="quit"), 2) == 8
 
 
+def test_the_cell_told_is_the_true_one_and_nothing_outside_the_box_or_after_a_stop():
+    cell, tracker = Question(about="cell"), Tracker(CLAMP)
+    said = []
+    for t, fix in enumerate([centre(7), centre(0), None, (99.0, 99.0), centre(8)]):
+        tracker.observe(t, fix, boot=t * MINUTE)
+        said.append(tracker.answer(cell, t))
+    assert said == [7, 0, NULL, NULL, 8], "an entrant's too, and after a jump"
+    assert tracker.answer(cell, 3) == tracker.answer(cell, 5) == NULL
+    tracker.stop(5, boot=5 * MINUTE)
+    assert tracker.answer(cell, 5) == NULL
+
+
 def test_ages_count_from_the_first_timestamp_of_sharing():
     tracker = Tracker(CLAMP)
     older = Question(about="older", threshold=2)

@@ -96,7 +96,7 @@ def test_frames_of_a_busy_server_are_sent_again_as_they_were(served, tmp_path):
 def test_what_a_forger_says_of_a_batch_is_no_answer(served, tmp_path):
     fleet, soon = muster(served, tmp_path), int(time.time() * 1000) + 300
     frame = beat_of(fleet, t=3)
-    served.forge = lambda _frame: b"\2\0" + bytes(16)  # accepted
+    served.forge = lambda _frame: b"\3\0" + bytes(16)  # accepted
     assert fleet._send([frame], until=soon) == [""]
     assert served.received.count(frame) > 1, "it is sent again"
     served.forge = None

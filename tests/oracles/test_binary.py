@@ -113,6 +113,7 @@ def test_counts_drawn_at_once_stay_within_what_is_possible(n, data):
         ("move", OUE, 100),
         ("enter", OUE, 16),
         ("quit", OUE, 16),
+        ("cell", OUE, 16),
         ("older", BinaryResponse, 1),
         ("present", BinaryResponse, 1),
     ],

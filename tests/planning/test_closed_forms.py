@@ -7,7 +7,14 @@ import pytest
 
 from retrasyn import METHODS, Box, Grid, StateSpace
 from retrasyn.oracles.oue import OUE
-from retrasyn.planning.closed_forms import ENROLLED, FINEST, expected_noise, lost_detail, totals
+from retrasyn.planning.closed_forms import (
+    ENROLLED,
+    FINEST,
+    ExpectedNoise,
+    expected_noise,
+    lost_detail,
+    totals,
+)
 
 MICRO = 1_000_000
 PRIVATE = [row for row in METHODS.values() if row.division.private]
@@ -17,10 +24,21 @@ def noise_of(name, *, n_users=21_000, epsilon=MICRO, gap=21):
     return expected_noise(METHODS[name], n_users=n_users, epsilon=epsilon, gap=gap)
 
 
-def test_steered_hears_everybody_once_per_gap_but_for_those_asked_about_ages():
+def test_steered_hears_everybody_once_per_gap_but_for_those_asked_something_else():
     noise = noise_of("steered")
-    assert noise.n_reports == pytest.approx(900)
-    assert noise.state_error == pytest.approx(math.sqrt(OUE(MICRO).variance(900)))
+    assert noise.n_reports == pytest.approx(450)
+    assert noise.state_error == pytest.approx(math.sqrt(OUE(MICRO).variance(450)))
+    assert noise.direct_error == pytest.approx(math.sqrt(OUE(MICRO).variance(450)))
+    assert noise_of("uniform-p").direct_error == noise_of("uniform-b").direct_error == math.inf
+
+
+def test_the_error_of_a_cell_weighs_those_who_tell_it_and_those_who_tell_their_state():
+    states, noise = StateSpace(Grid(Box(0, 0, 1, 1), 6)), noise_of("steered")
+    summed = ExpectedNoise(noise.n_reports, noise.epsilon, noise.state_error).cell_error(states)
+    both = 1 / math.sqrt(1 / summed**2 + 1 / noise.direct_error**2)
+    assert noise.cell_error(states) == pytest.approx(both)
+    assert both < min(summed, noise.direct_error)
+    assert noise_of("uniform-b", epsilon=20).cell_error(states) == math.inf
 
 
 def test_dividing_epsilon_hears_everybody_with_a_part_of_it():
@@ -32,9 +50,10 @@ def test_dividing_epsilon_hears_everybody_with_a_part_of_it():
 
 def test_the_absent_add_noise_where_presence_is_hidden():
     hidden, open_ = noise_of("steered-hidden"), noise_of("steered-length")
-    assert hidden.n_reports == pytest.approx(ENROLLED * 0.8 * open_.n_reports)
+    less = 0.35 / 0.55  # a fifth tells its presence
+    assert hidden.n_reports == pytest.approx(ENROLLED * less * open_.n_reports)
     ratio = (hidden.state_error / open_.state_error) ** 2
-    assert ratio == pytest.approx(ENROLLED / 0.8)
+    assert ratio == pytest.approx(ENROLLED / less)
 
 
 def test_a_budget_too_small_to_split_leaves_everything_unknown():

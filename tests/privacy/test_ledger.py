@@ -254,10 +254,13 @@ def test_a_division_says_how_devices_learn_whether_to_report():
     assert {name for name, how in sampling.items() if how == "phase"} == {
         "random-p", "steered", "steered-flags", "steered-length", "steered-hidden"
     }  # fmt: skip
-    others = {name: row.division.other_share for name, row in METHODS.items()}
-    assert {name: share for name, share in others.items() if share} == {
-        "steered": 0.1, "steered-hidden": 0.2
-    }  # fmt: skip
+    others = {name: row.division.other_shares for name, row in METHODS.items()}
+    assert {name: shares for name, shares in others.items() if shares} == {
+        "steered": (0.1, 0.45),
+        "steered-flags": (0.45,),
+        "steered-length": (0.45,),
+        "steered-hidden": (0.2, 0.45),
+    }
 
 
 @pytest.mark.parametrize("division", [BudgetDivision(), UserDivision(), NoPrivacy()])

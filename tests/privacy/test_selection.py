@@ -56,8 +56,11 @@ def granted(slots, who, times, abouts, *, gap, seed=0):
     return reports
 
 
-@pytest.mark.parametrize(("ages", "presence"), [(0.3, 0.2), (None, 0.2), (0.3, None)])
-def test_phases_roles_and_thresholds_are_words_of_seed_purpose_and_person(ages, presence):
+@pytest.mark.parametrize(
+    ("ages", "presence", "cell"),
+    [(0.3, 0.2, 0.1), (None, 0.2, None), (0.3, None, 0.6), (None, None, 0.4), (0.3, None, None)],
+)
+def test_phases_roles_and_thresholds_are_words_of_seed_purpose_and_person(ages, presence, cell):
     who, gap, seed = roster(300), 5, 11
 
     def words(t, purpose):
@@ -65,8 +68,10 @@ def test_phases_roles_and_thresholds_are_words_of_seed_purpose_and_person(ages, 
 
     phases, roles = words(0, "phase"), [word / 2**64 for word in words(0, "role")]
     edges = {"older": (0, ages or 0), "present": (ages or 0, (ages or 0) + (presence or 0))}
-    edges["transition"] = (edges["present"][1], 1)
-    slots, thresholds = PhaseSlots(age_share=ages, presence_share=presence), age_thresholds(gap)
+    edges["cell"] = (edges["present"][1], edges["present"][1] + (cell or 0))
+    edges["transition"] = (edges["cell"][1], 1)
+    slots = PhaseSlots(age_share=ages, presence_share=presence, cell_share=cell)
+    thresholds = age_thresholds(gap)
     for t, about in itertools.product(range(17), edges):
         low, high = edges[about]
         period, choices = gap * (3 if about == "older" else 1), words(t, "threshold")
@@ -89,12 +94,13 @@ def test_phases_roles_and_thresholds_are_words_of_seed_purpose_and_person(ages, 
 
 
 def test_a_word_between_two_shares_gives_one_role(monkeypatch):
-    between = np.array([0, 2**62, 2**63], np.uint64)  # roles 0, 1/4 and 1/2
+    between = np.array([0, 2**62, 2**63, 3 * 2**62, 2**64 - 1], np.uint64)  # 0, 1/4, ..., 1
     monkeypatch.setattr(selection, "words_at", lambda *_: between)
-    slots, who = PhaseSlots(age_share=0.25, presence_share=0.25), roster(3)
-    asked = ("older", "present", "transition")
-    found = [slots._in_role(who, about, 0).tolist() for about in asked]
-    assert np.array_equal(found, np.eye(3))
+    slots = PhaseSlots(age_share=0.25, presence_share=0.25, cell_share=0.25)
+    asked = ("older", "present", "cell", "transition")
+    found = np.array([slots._in_role(roster(5), about, 0) for about in asked])
+    assert found.sum(axis=0).tolist() == [1] * 5
+    assert found.argmax(axis=0).tolist() == [0, 1, 2, 3, 3]
 
 
 @given(st.integers(1, 9), st.integers(-50, 50), st.integers(0, 99))
@@ -173,9 +179,36 @@ def test_reports_are_those_of_the_plain_loop_for_people_who_come_and_go(gap, see
     assert sorted((t, question.about, key) for t, question, key in found) == sorted(expected)
 
 
+@given(st.integers(1, 6), st.integers(0, 99), st.floats(0.1, 1.0))
+def test_who_reports_a_cell_does_so_at_its_phase_when_present_and_never_a_state(
+    gap, seed, present
+):
+    random = np.random.default_rng(seed)
+    slots, n, n_timestamps = PhaseSlots(cell_share=0.5), 40, 6 * gap
+    there = random.random((n_timestamps, n)) < present
+
+    def who(t):
+        before = there[t - 1] if t else np.zeros(n, np.bool_)
+        kinds = np.select(
+            [there[t] & before, there[t], before], [MOVING, ENTERING, QUITTING], ABSENT
+        )
+        return roster(n, kinds)
+
+    abouts = ["move", "enter", "quit", "cell"]
+    reports = granted(slots, who, range(n_timestamps), abouts, gap=gap, seed=seed)
+    always = granted(slots, roster(n), range(gap), ["transition", "cell"], gap=gap, seed=seed)
+    phases = {key: t for t, question, key in always if question.about == "cell"}
+    found = sorted((key, t) for t, question, key in reports if question.about == "cell")
+    assert found == sorted(
+        (key, t) for key, phase in phases.items() for t in range(phase, n_timestamps, gap)
+        if there[t, key]
+    )  # fmt: skip
+    assert {key for _, question, key in reports if question.about != "cell"}.isdisjoint(phases)
+
+
 def test_roles_and_phases_are_for_life():
-    slots = PhaseSlots(age_share=0.2, presence_share=0.3)
-    abouts = ["transition", "older", "present"]
+    slots = PhaseSlots(age_share=0.2, presence_share=0.3, cell_share=0.2)
+    abouts = ["transition", "older", "present", "cell"]
     early = granted(slots, roster(200), range(15), abouts, gap=5)
     late = granted(slots, roster(200), range(90_000, 90_015), abouts, gap=5)
     ours, theirs = (
@@ -187,10 +220,10 @@ def test_roles_and_phases_are_for_life():
 
 def test_phases_roles_and_thresholds_are_drawn_uniformly():
     n, gap = 30_000, 21
-    slots = PhaseSlots(age_share=0.1, presence_share=0.2)
-    who = roster(n)
-    reports = granted(slots, who, range(3 * gap), ["older", "present", "transition"], gap=gap)
-    roles = {"older": set(), "present": set(), "transition": set()}
+    slots = PhaseSlots(age_share=0.1, presence_share=0.2, cell_share=0.3)
+    who, abouts = roster(n), ["older", "present", "cell", "transition"]
+    reports = granted(slots, who, range(3 * gap), abouts, gap=gap)
+    roles = {about: set() for about in abouts}
     phases = {about: [] for about in roles}
     thresholds = []
     for t, question, key in reports:
@@ -200,8 +233,8 @@ def test_phases_roles_and_thresholds_are_drawn_uniformly():
         thresholds += [question.threshold] if question.about == "older" else []
     sizes = [len(keys) for keys in roles.values()]
     assert sum(sizes) == n
-    assert stats.chisquare(sizes, np.array([0.1, 0.2, 0.7]) * n).pvalue > LEVEL
-    for about, period in [("older", 3 * gap), ("present", gap), ("transition", gap)]:
+    assert stats.chisquare(sizes, np.array([0.1, 0.2, 0.3, 0.4]) * n).pvalue > LEVEL
+    for about, period in zip(abouts, (3 * gap, gap, gap, gap), strict=True):
         assert stats.chisquare(np.bincount(phases[about], minlength=period)).pvalue > LEVEL
     assert set(thresholds) == set(age_thresholds(gap))
     assert stats.chisquare(np.unique(thresholds, return_counts=True)[1]).pvalue > LEVEL
@@ -229,7 +262,7 @@ def test_who_cannot_answer_is_not_asked():
     who = roster(4, [ENTERING, MOVING, QUITTING, ABSENT])
     able = {
         about: can_answer(who, Question(about=about)).tolist()
-        for about in ("transition", "move", "enter", "quit", "older", "present")
+        for about in ("transition", "move", "enter", "quit", "older", "present", "cell")
     }
     assert able == {
         "transition": [True] * 4,
@@ -238,6 +271,7 @@ def test_who_cannot_answer_is_not_asked():
         "quit": [False, False, True, False],
         "older": [True, True, False, False],
         "present": [True] * 4,
+        "cell": [True, True, False, False],
     }
     assert can_answer(roster(3), Question(about="older")).all()  # hidden: nobody knows
 
@@ -272,10 +306,19 @@ def test_the_order_of_the_roster_does_not_matter(order, t):
         assert draws[0] == draws[1]
 
 
-@pytest.mark.parametrize("shares", [(-0.1, 0.0), (0.5, 0.5), (0.0, 1.0)])
-def test_shares_that_leave_nobody_for_transitions_are_refused(shares):
-    said = "age_share={:g} and presence_share={:g} must be shares that leave somebody"
-    with pytest.raises(SettingError, match=re.escape(said.format(*shares))):
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ((-0.1, 0.0), "age_share=-0.1 and presence_share=0"),
+        ((0.5, 0.5), "age_share=0.5 and presence_share=0.5"),
+        ((None, 1.0), "presence_share=1"),
+        ((0.2, None, 0.8), "age_share=0.2 and cell_share=0.8"),
+        ((None, None, 1.0), "cell_share=1"),
+    ],
+)
+def test_shares_that_leave_nobody_for_transitions_are_refused(shares, said):
+    said += " must be shares that leave somebody"
+    with pytest.raises(SettingError, match=f"^{re.escape(said)}"):
         PhaseSlots(*shares)
 
 

@@ -291,8 +291,19 @@ def test_without_nights_a_stay_is_counted_in_timestamps(period):
 
 
 def test_two_places_are_a_secret_already():
-    assert UsualPlace.of((0.5, 0.25), n_places=2, gap=1) is not None
-    assert UsualPlace.of((0.5, 0.25), n_places=1, gap=1) is None
+    assert UsualPlace.of([(0.5, 0.25)], n_places=2, gap=1) is not None
+    assert UsualPlace.of([(0.5, 0.25)], n_places=1, gap=1) is None
+
+
+def test_the_role_that_tells_the_place_first_counts():
+    worse, better = (0.2, 0.02), (0.2, 0.1)
+    both = UsualPlace.of([better, worse], n_places=36, gap=21)
+    assert both == UsualPlace.of([worse], n_places=36, gap=21)
+    assert both.reports < UsualPlace.of([better], n_places=36, gap=21).reports
+    few, many = (ORACLES["grr"].support(2 * MICRO, n) for n in (36, 328))
+    assert fewest_naming(few, 36) < fewest_naming(many, 36), "fewer answers tell sooner"
+    cells = manifest_of(strata=("transition", "cell"), other_shares=(1,), side=6, oracle="grr")
+    assert usual_place_of(cells).reports == fewest_naming(ORACLES["grr"].support(MICRO, 36), 36)
 
 
 def test_a_cap_that_is_set_is_taken_as_it_is():

@@ -171,6 +171,7 @@ QUESTIONS = [
     Question(about="enter"),
     Question(about="quit"),
     Question(about="present"),
+    Question(about="cell"),
     Question(about="older", threshold=2),
     Question(about="older", threshold=5),
 ]
@@ -188,11 +189,24 @@ def presence_of(real):
     return since
 
 
+def cells_of(real):
+    """Return, per key, its cell at each timestamp: that of its last stream."""
+    keys = real.stream_ids if real.user_of_stream is None else real.user_of_stream
+    numbers = {key: k for k, key in enumerate(np.unique(keys).tolist())}
+    cells = {key: {} for key in numbers.values()}
+    everywhere, t = GRID.cells_of(real.x, real.y).tolist(), real.t.tolist()
+    for stream in range(real.n_streams):
+        for row in range(real.starts[stream], real.starts[stream + 1]):
+            cells[numbers[int(keys[stream])]][t[row]] = everywhere[row]
+    return cells
+
+
 @given(recordings(), st.sampled_from(["split", "clamp"]), st.booleans())
 def test_every_question_is_answered_as_the_plain_loop_does(real, jump, enrolled):
     population = devices(real, reading=SAFE.answer(jump=jump))
     population.everybody_enrolled = enrolled
     allowed, since = expected_states(real, jump), presence_of(real)
+    cells = cells_of(real)
     states = population.states
     ranges = {
         "transition": (0, states.n_states),
@@ -213,6 +227,8 @@ def test_every_question_is_answered_as_the_plain_loop_does(real, jump, enrolled)
                 present = step.t in since[key]
                 if question.about == "present":
                     assert answer == (0 if present else -1)
+                elif question.about == "cell":
+                    assert answer == (cells[key][step.t] if present else -1)
                 elif question.about == "older":
                     if present:
                         age = step.t - since[key][step.t] + 1
@@ -249,6 +265,17 @@ def test_who_starts_and_stops_is_counted_by_stream_and_not_by_jump(real, jump):
         assert population.n_entering == np.count_nonzero(begins == step.t)
         quitters = ends == step.t
         assert sorted(population.ages_of_quitters) == sorted(real.lengths[quitters])
+
+
+def test_after_a_jump_the_true_cell_is_told():
+    population = devices(JUMPER, reading=SAFE.answer(jump="clamp"))
+    steps = Recording.of(JUMPER, GRID).steps()
+    told = []
+    for step in steps:
+        population.observe(step)
+        cell = Grant(t=step.t, epsilon=1, reporters=np.array([0]), question=Question(about="cell"))
+        told += population.answers_to(cell).tolist()
+    assert told == [0, 24, 24]
 
 
 def test_a_stream_that_pauses_begins_a_new_age():

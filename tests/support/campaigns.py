@@ -41,7 +41,7 @@ def manifest_of(**changes: Any) -> Manifest:
         "jump": "split",
         "size_source": "counted",
         "strata": ("transition",),
-        "other_share": 0,
+        "other_shares": (),
         "ages": (),
         "lifetime_cap": 1000 * MICRO,
         "retention": 10,

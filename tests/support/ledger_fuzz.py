@@ -202,7 +202,7 @@ def campaigns_of(dice: random.Random) -> list[Campaign]:
     shapes = [
         {"strata": ("transition",)},
         {"strata": ("transition",), "unit": "transition"},
-        {"strata": ("transition", "older"), "other_share": 500_000, "ages": (2, 4)},
+        {"strata": ("transition", "older"), "other_shares": (500_000,), "ages": (2, 4)},
         {"strata": ("move", "enter", "quit"), "presence": "flags"},
     ]
     made = []
@@ -277,7 +277,7 @@ def false_window(life: Life) -> None:
             ages=(),
             strata=("transition",),
             presence="count",
-            other_share=0,
+            other_shares=(),
         )
     )
     life.give(shorter.ask(max(life.own_t(), 0)))

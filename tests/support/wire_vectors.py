@@ -125,8 +125,8 @@ def campaign() -> dict[str, Any]:
         side=6,
         window=20,
         sampling="self",
-        strata=("transition", "older"),
-        other_share=100_000,
+        strata=("transition", "older", "cell"),
+        other_shares=(100_000, 450_000),
         ages=(2, 6, 16, 42),
     )
     text = encode_manifest(manifest)
@@ -217,6 +217,7 @@ def frames() -> dict[str, Any]:
         ("oue", Question(about="quit"), 36, bytes(5)),
         ("oue", Question(about="present"), 1, b"\x01"),
         ("oue", Question(about="older", threshold=16), 1, b"\x00"),
+        ("oue", Question(about="cell"), 36, b"\x01\x00\x00\x80\x08"),
         ("grr", Question(), 328, b"\x48\x01"),
         ("olh", Question(), 328, b"\x01\x02\x03\x04\x03"),
     ):
@@ -279,7 +280,7 @@ def negative() -> dict[str, Any]:
 
 
 def _bad_frames() -> list[dict[str, str]]:
-    """Frames under the key of frames.json, for a reader of version 2 with the oracle oue."""
+    """Frames under the key of frames.json, for a reader of version 3 with the oracle oue."""
     good = frames()
     report, enter = (bytes.fromhex(good["reports"][place]["frame"]) for place in (0, 2))
     beat = bytes.fromhex(good["heartbeats"][0]["frame"])
@@ -295,8 +296,8 @@ def _bad_frames() -> list[dict[str, str]]:
         "bad padding: a bit beyond the last answer": again(enter[:-17] + bytes([enter[-17] | 16])),
         "wrong epsilon: 0": again(report[:8] + zero + report[12:-16]),
         "wrong epsilon: above 100 nats": again(report[:8] + out + report[12:-16]),
-        "wrong version: 1": again(b"\1" + report[1:-16]),
-        "wrong question: none has this code": again(report[:1] + b"\x05" + report[2:-16]),
+        "wrong version: 2": again(b"\2" + report[1:-16]),
+        "wrong question: none has this code": again(report[:1] + b"\x06" + report[2:-16]),
         "wrong length: a byte too many": again(report[:-16] + b"\0"),
         "wrong length: cut": report[:-1],
     }
@@ -311,7 +312,7 @@ def _bad_acks() -> list[dict[str, str]]:
     stranger = Ed25519PrivateKey.from_private_bytes(NEXT).sign(part)
     rows = {
         "forged ack: no proof": accepted[:2] + bytes(16),
-        "forged ack: another status than was proven": b"\2\2" + accepted[2:],
+        "forged ack: another status than was proven": b"\3\2" + accepted[2:],
         "forged ack: of another report": _ack("accepted", other),
         "forged ack: the tag of the report itself": accepted[:2] + report[-16:],
         "forged ack: signed by a key that is not the curator's": forgotten[:2] + stranger,

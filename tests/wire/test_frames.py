@@ -108,7 +108,7 @@ def test_a_report_under_another_key_is_refused_without_naming_either():
 @pytest.mark.parametrize(
     ("changes", "oracle", "why"),
     [
-        ({"question": 5}, "oue", "question 5"),
+        ({"question": 6}, "oue", "question 6"),
         ({"question": 32}, "oue", "question 32"),
         ({"n_answers": 0}, "oue", "out of range"),
         ({"n_answers": 65_536}, "oue", "out of range"),
@@ -181,7 +181,7 @@ def test_an_ack_that_no_curator_makes_is_refused(changes, why):
     [
         (bytes(18), "version 0 with status 0"),
         (b"\1\0" + bytes(16), "version 1 with status 0"),
-        (b"\2\x0c" + bytes(16), "version 2 with status 12"),
+        (b"\3\x0c" + bytes(16), "version 3 with status 12"),
         (encode_ack(ACK) + b"\0", "19 bytes"),
         (b"", "0 bytes"),
     ],
@@ -210,6 +210,7 @@ def test_an_acknowledgement_proves_one_status_of_one_frame_to_one_device():
         Question(about="enter"),
         Question(about="quit"),
         Question(about="present"),
+        Question(about="cell"),
         Question(about="older", threshold=6),
     ],
 )
@@ -217,7 +218,7 @@ def test_every_question_has_a_code_and_comes_back(question):
     assert question_of(question_code(question, (2, 6)), (2, 6)) == question
 
 
-@pytest.mark.parametrize("code", [5, 15, 18, 255])
+@pytest.mark.parametrize("code", [6, 15, 18, 255])
 def test_a_code_that_names_no_question_of_the_manifest_is_refused(code):
     with pytest.raises(WireError, match=f"question {code}"):
         question_of(code, (2, 6))
@@ -228,7 +229,7 @@ def test_the_number_of_answers_is_that_of_the_simulated_devices():
     from retrasyn.space import Box, Grid, StateSpace
 
     states = StateSpace(Grid(Box(0, 0, 1, 1), 4))
-    for about in ("transition", "move", "enter", "quit", "present"):
+    for about in ("transition", "move", "enter", "quit", "present", "cell"):
         question = Question(about=about)
         ours = n_answers(question, manifest_of(side=4))
         assert ours == registry.n_answers(question, states)

@@ -24,7 +24,7 @@ CONTEXT = {"agreement": b"c" * 32, "public": b"d" * 32, "manifest": b"m" * 8, "d
 def test_a_device_key_is_what_hkdf_of_a_library_makes():
     hkdf = pytest.importorskip("cryptography.hazmat.primitives.kdf.hkdf")
     hashes = pytest.importorskip("cryptography.hazmat.primitives.hashes")
-    info = b"retrasyn/2/device key\n" + b"c" * 32 + b"d" * 32 + b"m" * 8 + b"i" * 16
+    info = b"retrasyn/3/device key\n" + b"c" * 32 + b"d" * 32 + b"m" * 8 + b"i" * 16
     derive = hkdf.HKDF(hashes.SHA256(), 32, salt=None, info=info).derive
     assert agreed_key(b"s" * 32, **CONTEXT) == derive(b"s" * 32)
 
@@ -107,9 +107,9 @@ def test_as_many_successions_as_there_may_be_are_followed():
 
 
 def test_the_bytes_are_those_of_the_document():
-    assert write_agreement(ONE) == b"\2" + ONE
+    assert write_agreement(ONE) == b"\3" + ONE
     said = write_succession(before=ONE, key=TWO, until=258)
-    assert said == b"\2" + b"\2\1" + bytes(6) + ONE + TWO
+    assert said == b"\3" + b"\3\1" + bytes(6) + ONE + TWO
 
 
 @pytest.mark.parametrize("keys", [CuratorKeys(ONE), CuratorKeys(TWO, ONE, 1_700_000_000)])
@@ -134,4 +134,4 @@ def test_the_key_before_counts_until_its_end():
     assert not keys.signed("ack", text, new, verify=verify, now=0)
     unknown = dataclasses.replace(keys, before=THREE)
     assert not unknown.signed("round", text, old, verify=verify, now=0)
-    assert signed_part("round", text) == b"retrasyn/2/round\ntext"
+    assert signed_part("round", text) == b"retrasyn/3/round\ntext"

@@ -27,11 +27,22 @@ MANIFESTS = [
     manifest_of(),
     manifest_of(side=6, window=20, sampling="phase", jump="clamp"),
     manifest_of(side=1, unit="transition", sampling="self", division="budget"),
-    manifest_of(strata=("transition", "older"), other_share=100_000, ages=(2, 6)),
+    manifest_of(strata=("transition", "older"), other_shares=(100_000,), ages=(2, 6)),
     manifest_of(strata=("move", "enter", "quit"), presence="flags"),
     manifest_of(
         strata=("transition", "present"),
-        other_share=200_000,
+        other_shares=(200_000,),
+        presence="hidden",
+        size_source="estimated",
+    ),
+    manifest_of(strata=("transition", "cell"), other_shares=(450_000,)),
+    manifest_of(strata=("transition", "older", "cell"), other_shares=(1, 999_998), ages=(2,)),
+    manifest_of(
+        strata=("move", "enter", "quit", "cell"), other_shares=(450_000,), presence="flags"
+    ),
+    manifest_of(
+        strata=("transition", "present", "cell"),
+        other_shares=(200_000, 450_000),
         presence="hidden",
         size_source="estimated",
     ),
@@ -143,15 +154,38 @@ def test_texts_hold_no_floats_and_sorted_keys():
                 "size_source": "estimated",
                 "strata": ("transition", "older"),
                 "ages": (2,),
-                "other_share": 5,
+                "other_shares": (5,),
             },
             "hidden",
         ),
-        ({"other_share": 5}, "second role"),
-        ({"strata": ("transition", "older"), "ages": (2,)}, "second role"),
-        ({"strata": ("transition", "older"), "other_share": 5}, "ages must"),
-        ({"strata": ("transition", "older"), "other_share": 5, "ages": (6, 2)}, "ages must"),
-        ({"strata": ("transition", "older"), "other_share": 5, "ages": (9,)}, "ages must"),
+        ({"other_shares": (5,)}, "one share for each of older, present and cell"),
+        ({"strata": ("transition", "older"), "ages": (2,)}, "one share for each"),
+        ({"strata": ("transition", "cell")}, "one share for each"),
+        ({"strata": ("transition", "cell"), "other_shares": (5, 5)}, "one share for each"),
+        (
+            {
+                "strata": ("move", "enter", "quit", "cell"),
+                "presence": "flags",
+                "other_shares": (5, 5, 5),
+            },
+            "0 to 2 numbers",
+        ),
+        (
+            {
+                "strata": ("transition", "older", "cell"),
+                "ages": (2,),
+                "other_shares": (500_000, 500_000),
+            },
+            "below 1,000,000 in sum",
+        ),
+        ({"strata": ("transition", "cell"), "other_shares": (0,)}, "other_shares must be"),
+        ({"strata": ("transition", "cell"), "other_shares": (MICRO,)}, "other_shares must be"),
+        ({"strata": ("transition", "cell"), "other_shares": 5}, "other_shares must be"),
+        ({"strata": ("cell",), "other_shares": (5,)}, "strata must be asked together"),
+        ({"strata": ("cell", "transition"), "other_shares": (5,)}, "strata must be asked"),
+        ({"strata": ("transition", "older"), "other_shares": (5,)}, "ages must"),
+        ({"strata": ("transition", "older"), "other_shares": (5,), "ages": (6, 2)}, "ages must"),
+        ({"strata": ("transition", "older"), "other_shares": (5,), "ages": (9,)}, "ages must"),
         ({"ages": (2,)}, "ages must"),
         ({"lifetime_cap": 999_999}, "lifetime_cap"),
         ({"name": ""}, "name must be"),
@@ -306,10 +340,10 @@ def test_what_is_refused_does_not_depend_on_what_the_interpreter_can_read():
 
 def test_the_manifest_with_the_most_brackets_is_read():
     widest = manifest_of(
-        name="[" * 64, strata=("transition", "older"), other_share=100_000, ages=(2, 6)
+        name="[" * 64, strata=("transition", "older"), other_shares=(100_000,), ages=(2, 6)
     )
     text = encode_manifest(widest)
-    assert text.count(b"[") + text.count(b"{") == 68
+    assert text.count(b"[") + text.count(b"{") == 69
     assert decode_manifest(text) == widest
 
 

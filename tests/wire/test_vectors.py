@@ -92,7 +92,7 @@ def test_rounds_are_chained_and_signed():
     for row in [vectors["manifest"], *vectors["rounds"]]:
         signature = bytes.fromhex(row["signature"])
         assert verify_ed25519(public, row["signed"].encode(), signature)
-        assert row["signed"] == f"retrasyn/2/{row['kind']}\n{row['body']}"
+        assert row["signed"] == f"retrasyn/3/{row['kind']}\n{row['body']}"
         assert row["envelope"] == f'{{"body":{row["body"]},"signature":"{row["signature"]}"}}'
     for row in vectors["rounds"]:
         assert json.loads(row["body"])["previous"] == previous
@@ -104,7 +104,7 @@ def test_acknowledgements_follow_from_the_report_by_the_document_alone():
     key = bytes.fromhex(vectors["device_key"])
     frame = bytes.fromhex(vectors["reports"][0]["frame"])
     for code, row in enumerate(vectors["acks_of_the_first_report"]):
-        part = b"retrasyn/2/ack\n" + bytes([code]) + frame
+        part = b"retrasyn/3/ack\n" + bytes([code]) + frame
         ack = bytes.fromhex(row["ack"])
         assert ack[:2] == bytes([2, code])
         if row["status"] == "unauthenticated":
@@ -124,10 +124,10 @@ def test_a_devices_key_follows_from_the_agreement_by_the_document_alone():
         for name in ("curator_x25519_public", "device_x25519_public", "manifest_id", "device_id")
     )
     extracted = hmac.new(bytes(32), given["shared"], hashlib.sha256).digest()
-    info = b"retrasyn/2/device key\n" + context + b"\1"
+    info = b"retrasyn/3/device key\n" + context + b"\1"
     assert hmac.new(extracted, info, hashlib.sha256).digest() == given["device_key"]
     for kind in ("enrolled", "leave", "left"):
-        part = f"retrasyn/2/{kind}\n".encode() + given["device_id"]
+        part = f"retrasyn/3/{kind}\n".encode() + given["device_id"]
         tag = hmac.new(given["device_key"], part, hashlib.sha256).digest()[:16]
         assert tag == given[f"{kind}_tag"]
 
@@ -140,13 +140,13 @@ def test_statements_of_keys_follow_by_the_document_alone():
     for place in (0, 137):
         body, signature = frames[place : place + 73], frames[place + 73 : place + 137]
         version, until, before, key = struct.unpack("<BQ32s32s", body)
-        assert (version, before) == (2, known)
-        assert verify_ed25519(before, b"retrasyn/2/succession\n" + body, signature)
+        assert (version, before) == (3, known)
+        assert verify_ed25519(before, b"retrasyn/3/succession\n" + body, signature)
         known = key
     assert (known.hex(), before.hex()) == (vectors["newest_key"], vectors["key_before"])
     assert until == vectors["which_counts_until"]
-    assert said[:33] == b"\2" + bytes.fromhex(vectors["curator_x25519_public"])
-    assert verify_ed25519(known, b"retrasyn/2/agreement\n" + said[:33], said[33:97])
+    assert said[:33] == b"\3" + bytes.fromhex(vectors["curator_x25519_public"])
+    assert verify_ed25519(known, b"retrasyn/3/agreement\n" + said[:33], said[33:97])
     keys, agreement = follow(CuratorKeys(bytes.fromhex(vectors["known_key"])), said, verify_ed25519)
     assert keys == CuratorKeys(known, before, until)
     assert agreement.hex() == vectors["curator_x25519_public"]

@@ -9,10 +9,11 @@ from fractions import Fraction
 from typing import Literal
 
 from retrasyn.device import Answer, Instant, MemoryStore, Reporter, Tracker
-from retrasyn.messages import MICRO, TRANSITION, Manifest, Round
+from retrasyn.messages import MICRO, TRANSITION, Manifest, Question, Round
 from retrasyn.oracles.threshold import WORD, noise_threshold
 from retrasyn.wire import decode_report, encode_manifest, encode_round, manifest_id, round_hash
 from retrasyn.wire.canonical import seal
+from retrasyn.wire.frames import question_of
 
 Trouble = Literal["none", "restart", "wipe", "another campaign"]
 FIRST_AT = 2
@@ -46,6 +47,7 @@ class Attack:
     name: str
     about: str
     move: Callable[[int, int], Move]
+    cells: bool = False  # whether the device reports its cell, not its transition
 
 
 def _every_round(*sends: Version) -> Callable[[int, int], Move]:
@@ -55,6 +57,11 @@ def _every_round(*sends: Version) -> Callable[[int, int], Move]:
 
 def _edges(real: int, window: int) -> Move:
     return Move(sends=(HONEST,) * (real in (FIRST_AT, FIRST_AT + window)))
+
+
+def _inside(real: int, window: int) -> Move:
+    """Ask in every round whose cell is in the window."""
+    return Move(sends=(HONEST,) * (FIRST_AT <= real < FIRST_AT + window))
 
 
 def _small_coin(real: int, window: int) -> Move:
@@ -86,6 +93,7 @@ _OTHERWISE = Version(grace=6)
 ATTACKS = (
     Attack(name="edges", about="asks at both ends of the window", move=_edges),
     Attack(name="always", about="asks in every round", move=_every_round(HONEST)),
+    Attack(name="cells", about="asks for the cell in every round", move=_inside, cells=True),
     Attack(name="repeats", about="sends every round twice", move=_every_round(HONEST, HONEST)),
     Attack(name="versions", about="sends two versions", move=_every_round(HONEST, _OTHERWISE)),
     Attack(name="ceiling", about="tries twice epsilon", move=_every_round(_TOO_MUCH, HONEST)),
@@ -165,12 +173,20 @@ class Game:
     manifest: Manifest
     attack: Attack
     moments: tuple[Moment, ...] = field(init=False)
-    states: tuple[list[int], list[int]] = field(init=False)  # of each person, by real round
+    answers: dict[Question, tuple[list[int], list[int]]] = field(init=False)
+    """What each person would truly say, by real round."""
     prepared: MemoryStore = field(init=False)  # of a device whose initial quarantine is over
 
     def __post_init__(self) -> None:
+        if self.attack.cells:  # all but one in a million devices have this role
+            self.manifest = replace(
+                self.manifest, strata=("transition", "cell"), other_shares=(MICRO - 1,)
+            )
         self.moments = tuple(self._moments())
-        self.states = self._states_of(0), self._states_of(1)
+        self.answers = {
+            question: (self._answers_of(0, question), self._answers_of(1, question))
+            for question in (TRANSITION, Question(about="cell"))
+        }
         self.prepared = MemoryStore()
         _reporter(self.prepared).pin(LyingCampaign(self.manifest).envelope, Instant(wall=0, boot=0))
 
@@ -202,8 +218,8 @@ class Game:
     def _score(self, frame: bytes, real: int, run: Run) -> None:
         """Add the log-likelihood ratio of one report."""
         report = decode_report(frame, _KEY, oracle=self.manifest.oracle)
-        bits = int.from_bytes(report.bits, "little")
-        first, second = (bits >> states[real] & 1 for states in self.states)
+        bits, question = int.from_bytes(report.bits, "little"), question_of(report.question, ())
+        first, second = (bits >> answers[real] & 1 for answers in self.answers[question])
         noise = noise_threshold(report.epsilon)
         run.score += math.log((WORD - noise) / noise) * (first - second)
         run.reports += 1
@@ -226,15 +242,15 @@ class Game:
                 trouble=move.trouble,
             )
 
-    def _states_of(self, person: int) -> list[int]:
-        """Return a person's state in each real round; the curator knows both candidates."""
-        tracker, states = Tracker(self.manifest), []
+    def _answers_of(self, person: int, question: Question) -> list[int]:
+        """Return a person's true answer in each real round; the curator knows both candidates."""
+        tracker, answers = Tracker(self.manifest), []
         for moment in self.moments:
             if moment.trouble != "none":
                 tracker = Tracker(self.manifest)
             tracker.observe(moment.t, self._place(person, moment.real), boot=moment.now.boot)
-            states.append(tracker.answer(TRANSITION, moment.t))
-        return states
+            answers.append(tracker.answer(question, moment.t))
+        return answers
 
     def _place(self, person: int, real: int) -> tuple[float, float]:
         if FIRST_AT <= real < FIRST_AT + self.manifest.window:
@@ -264,7 +280,7 @@ def manifest_of(unit: Literal["position", "transition"], *, window: int, epsilon
         jump="clamp",
         size_source="counted",
         strata=("transition",),
-        other_share=0,
+        other_shares=(),
         ages=(),
         lifetime_cap=1000 * epsilon,
         retention=0,

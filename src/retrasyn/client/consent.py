@@ -5,7 +5,7 @@ from __future__ import annotations
 from retrasyn.device.tracker import numbering_of
 from retrasyn.messages import MICRO, Manifest, Question
 from retrasyn.oracles.registry import find_oracle
-from retrasyn.privacy.usual_place import UsualPlace, duration
+from retrasyn.privacy.usual_place import UsualPlace, duration, telling
 from retrasyn.wire.frames import n_answers
 
 _PRESENCE = {
@@ -47,9 +47,12 @@ def guarantee(manifest: Manifest) -> str:
 
 def usual_place_of(manifest: Manifest) -> UsualPlace | None:
     """Return what the linked reports of this device tell; reckoned here, not by the curator."""
-    n = n_answers(Question(about=manifest.strata[0]), manifest)  # type: ignore[arg-type]
+    oracle, supports = find_oracle(manifest.oracle), []
+    for about in telling(manifest.strata):
+        n = n_answers(Question(about=about), manifest)  # type: ignore[arg-type]
+        supports.append(oracle.support(manifest.epsilon, n))
     return UsualPlace.of(
-        find_oracle(manifest.oracle).support(manifest.epsilon, n),
+        supports,
         n_places=manifest.side**2,
         gap=manifest.gap,
         period=manifest.period,
@@ -88,6 +91,7 @@ def _asked(manifest: Manifest) -> str:
         "quit": "where it stopped",
         "older": "whether it has shared for some time",
         "present": "whether it shares",
+        "cell": f"which of {manifest.side**2:,} cells it is in",
     }
     words = [numbers[about] for about in manifest.strata]
     return " or ".join(words)

@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 from retrasyn.bounded_json import parse_json
 from retrasyn.device.clock import Instant, Odometer
 from retrasyn.device.ledger import MILLI, LedgerEntry
+from retrasyn.errors import WireError
 from retrasyn.messages import Manifest
 from retrasyn.wire.texts import decode_manifest, manifest_id, round_hash
 
@@ -129,6 +130,7 @@ REASONS = {
     "missing": "there was no ledger",
     "corrupt": "the ledger was damaged",
     "rolled back": "the ledger was older than its witness",
+    "outdated": "the campaign's manifest was of an earlier version",
 }
 
 
@@ -172,8 +174,11 @@ class MemoryCache:
             self.lost = found.reason if isinstance(found, Lost) else ""
             if isinstance(found, Lost):
                 found = DeviceMemory(odometer=Odometer(boot=now.boot), spent=found.spent)
-            memory = found
-            self.pinned = Pinned.of(memory.pinned) if memory.pinned else None
+            memory, self.pinned = found, None
+            try:
+                self.pinned = Pinned.of(memory.pinned) if memory.pinned else None
+            except WireError:  # what was spent still counts
+                memory, self.lost = replace(memory, pinned=b""), "outdated"
         self._memory = replace(memory, odometer=memory.odometer.advance(now.boot))
         return self._memory
 

@@ -182,15 +182,21 @@ class Sampling:
     lots: Lots
 
     @property
-    def in_second_role(self) -> bool:
-        """Whether the device answers about ages or presence instead of states."""
-        return self.lots.role * MICRO < self.manifest.other_share * WORD
+    def role(self) -> str:
+        """What the device answers for life in the place of its state; empty if its state."""
+        share = 0
+        for about, more in zip(
+            self.manifest.other_strata, self.manifest.other_shares, strict=True
+        ):
+            share += more
+            if self.lots.role * MICRO < share * WORD:
+                return about
+        return ""
 
     @property
     def cycle(self) -> int:
         """Rounds from one slot of this device to its next."""
-        older = self.in_second_role and "older" in self.manifest.strata
-        return self.manifest.gap * (AGE_CYCLE if older else 1)
+        return self.manifest.gap * (AGE_CYCLE if self.role == "older" else 1)
 
     def chosen(self, asked: Round, words: Words) -> bool:
         """Tell whether this device answers; a coin, where there is one, is flipped here."""
@@ -205,8 +211,8 @@ class Sampling:
         manifest = self.manifest
         if kind == ABSENT and manifest.presence != "hidden":
             return None
-        if self.in_second_role:
-            return self._second_question(kind, words)
+        if self.role:
+            return self._question_of_role(kind, words)
         if manifest.presence == "flags":
             return _BY_KIND.get(kind, Question(about="move"))
         moves_only = manifest.n_states == (3 * manifest.side - 2) ** 2
@@ -214,11 +220,13 @@ class Sampling:
             return None
         return Question()
 
-    def _second_question(self, kind: int, words: Words) -> Question | None:
+    def _question_of_role(self, kind: int, words: Words) -> Question | None:
         """Return what a device answers that is not asked about its state."""
-        if self.manifest.strata[-1] == "present":
+        if self.role == "present":
             return Question(about="present")
-        if kind == QUITTING:
+        if kind == QUITTING and self.manifest.presence != "hidden":
             return None
+        if self.role == "cell":
+            return Question(about="cell")
         place = draw_word(words) % len(self.manifest.ages)
         return Question(about="older", threshold=self.manifest.ages[place])

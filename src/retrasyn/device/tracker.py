@@ -149,6 +149,8 @@ class Tracker:
                 return 0 if present else NULL
             case "older":
                 return 0 if present and t - self._entered + 1 > question.threshold else NULL
+            case "cell":
+                return self._cell if present and self._cell is not None else NULL
         state = self._state if t == self._t else NULL
         n_moves, n_cells = numbering_of(self.manifest).n_moves, self.manifest.side**2
         first, last = {

@@ -16,11 +16,12 @@ import numpy as np
 from retrasyn.bounded_json import parse_json
 from retrasyn.client.curator_client import Agreed
 from retrasyn.device.memory import DeviceMemory, Lost, read_memory
-from retrasyn.errors import LedgerError
+from retrasyn.errors import LedgerError, WireError
 from retrasyn.files import is_there
 from retrasyn.messages import MICRO, Manifest
 from retrasyn.privacy.replay import Replay
 from retrasyn.wire.keys import CuratorKeys
+from retrasyn.wire.texts import decode_manifest
 
 
 def write_quickly(memory: DeviceMemory) -> str:
@@ -130,13 +131,15 @@ class FleetLedger:
         if not self._connection.execute("SELECT 1 FROM sqlite_master").fetchone():
             self._connection.executescript(f"BEGIN; {_TABLES} COMMIT;")
         elif len(self._connection.execute("PRAGMA table_info(server)").fetchall()) == 1:
-            raise LedgerError(
-                f"{self.path} holds a fleet of an earlier version, whose keys were sent openly; "
-                "name another folder with --folder"
-            )
+            raise self._outdated()
         self._manifests = {
             text: id_ for id_, text in self._connection.execute("SELECT id, text FROM manifest")
         }
+        try:
+            for text in self._manifests:
+                decode_manifest(text)
+        except WireError:
+            raise self._outdated() from None
         newest = "SELECT number, manifest, max(t) FROM log GROUP BY number"
         self._logged = {
             number: (bytes(manifest), t) for number, manifest, t in self._connection.execute(newest)
@@ -238,6 +241,11 @@ class FleetLedger:
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
             raise self._broken(fault) from None
+
+    def _outdated(self) -> LedgerError:
+        return LedgerError(
+            f"{self.path} holds a fleet of an earlier version; name another folder with --folder"
+        )
 
     def _broken(self, fault: Exception) -> LedgerError:
         return LedgerError(

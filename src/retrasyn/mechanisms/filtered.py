@@ -151,6 +151,7 @@ class Filtered:
             "enter": groups[groups == ENTER],
             "quit": groups[groups == QUIT],
             "present": np.full(1, STAY),
+            "cell": np.full(states.grid.n_cells, STAY),  # asked, and not yet used
         }
         return FilterMemory(
             states=states,

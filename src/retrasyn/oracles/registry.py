@@ -207,6 +207,6 @@ def n_answers(question: Question, states: StateSpace) -> int:
             return 1
         case "move":
             return states.n_moves
-        case "enter" | "quit":
+        case "enter" | "quit" | "cell":
             return states.grid.n_cells
     return states.n_states

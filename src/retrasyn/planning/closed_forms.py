@@ -26,14 +26,17 @@ class ExpectedNoise:
     n_reports: float  # about states; where presence is hidden, including those of absent people
     epsilon: float  # of each report
     state_error: float  # standard error of one state's share
+    direct_error: float = math.inf  # of one cell's share, from those who report their cell
 
     def cell_error(self, states: StateSpace) -> float:
         """Return the standard error of one cell's share of people, from a single timestamp.
 
         People in a cell are those who stay, arrive or enter there: the sum of that many states.
+        Where some report their cell, both errors are weighed by their inverse variance.
         """
         n_states = states.n_moves / states.grid.n_cells + states.endpoints
-        return self.state_error * math.sqrt(n_states)
+        summed = self.state_error * math.sqrt(n_states)
+        return math.inf if math.isinf(summed) else (summed**-2 + self.direct_error**-2) ** -0.5
 
     def worth(self, other: ExpectedNoise) -> float:
         """Return by what factor the other noise needs more users to be as small as this one."""
@@ -48,17 +51,20 @@ def expected_noise(method: Method, *, n_users: float, epsilon: int, gap: int) ->
     >>> from retrasyn.methods import find_method
     >>> noise = expected_noise(find_method("steered"), n_users=2100, epsilon=1_000_000, gap=21)
     >>> round(noise.n_reports, 6), round(noise.state_error, 3)
-    (90.0, 0.202)
+    (45.0, 0.286)
     """
     enrolled = ENROLLED if method.presence == "hidden" else 1
     if method.division.splits_users:
-        reporting = 1.0 - method.division.other_share
+        shares = method.division.other_shares
+        reporting, cells = 1.0 - sum(shares), shares[-1] if method.cells else 0.0
         n_reports, each = enrolled * n_users * reporting / gap, epsilon
     else:
+        reporting, cells = 1.0, 0.0
         n_reports, each = float(enrolled * n_users), epsilon // gap
     # A share of the active is `enrolled` times that of all enrolled, and so is its error.
     variance = enrolled**2 * OUE(each).variance(1) / n_reports if each > 0 else math.inf
-    return ExpectedNoise(n_reports, each / MICRO, math.sqrt(variance))
+    direct = variance * reporting / cells if cells else math.inf
+    return ExpectedNoise(n_reports, each / MICRO, math.sqrt(variance), math.sqrt(direct))
 
 
 SPANS = {"a day": 1, "a week": 7, "a month": 30}

@@ -34,8 +34,8 @@ class Division(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     @property
-    def other_share(self) -> float:
-        """Share of the users who never report transitions, as they are asked something else."""
+    def other_shares(self) -> tuple[float, ...]:
+        """Shares of the users who never report transitions, one for each thing asked instead."""
         ...  # pragma: no cover - a protocol has no body
 
     def open_ledger(self, *, epsilon: int, gap: int) -> Ledger:
@@ -51,7 +51,7 @@ class BudgetDivision:
     private: ClassVar[bool] = True
     splits_users: ClassVar[bool] = False
     sampling: ClassVar[Sampling] = "self"
-    other_share: ClassVar[float] = 0.0
+    other_shares: ClassVar[tuple[float, ...]] = ()
 
     def open_ledger(self, *, epsilon: int, gap: int) -> RoundLedger:
         """Return an empty ledger of spending by timestamp."""
@@ -73,9 +73,9 @@ class UserDivision:
         return self.selection.sampling
 
     @property
-    def other_share(self) -> float:
-        """Share of the users who are asked something other than transitions."""
-        return self.selection.other_share
+    def other_shares(self) -> tuple[float, ...]:
+        """Shares of the users who are asked something other than transitions."""
+        return self.selection.other_shares
 
     def open_ledger(self, *, epsilon: int, gap: int) -> UserLedger:
         """Return an empty ledger of reports by user."""
@@ -90,7 +90,7 @@ class NoPrivacy:
     private: ClassVar[bool] = False
     splits_users: ClassVar[bool] = False
     sampling: ClassVar[Sampling] = "self"
-    other_share: ClassVar[float] = 0.0
+    other_shares: ClassVar[tuple[float, ...]] = ()
 
     def open_ledger(self, *, epsilon: int, gap: int) -> TruthLedger:
         """Return a ledger that grants without charging."""

@@ -24,8 +24,8 @@ class Selection(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     @property
-    def other_share(self) -> float:
-        """Share of the users who are asked something other than transitions."""
+    def other_shares(self) -> tuple[float, ...]:
+        """Shares of the users who are asked something other than transitions."""
         ...  # pragma: no cover - a protocol has no body
 
     def draw(
@@ -56,7 +56,7 @@ class UniformDraw:
     """A share of the available users, each subset equally likely (Alg. 1, line 12)."""
 
     sampling: ClassVar[Sampling] = "self"
-    other_share: ClassVar[float] = 0.0
+    other_shares: ClassVar[tuple[float, ...]] = ()
 
     def draw(
         self,
@@ -84,7 +84,7 @@ class OwnSlot:
     """Everyone at a slot drawn on entering, and every `gap` timestamps later while in a state."""
 
     sampling: ClassVar[Sampling] = "phase"
-    other_share: ClassVar[float] = 0.0
+    other_shares: ClassVar[tuple[float, ...]] = ()
 
     def draw(
         self,
@@ -112,7 +112,7 @@ def can_answer(roster: Roster, question: Question) -> npt.NDArray[np.bool_]:
     """Return which keys have an answer to a question: [n_roster]."""
     if roster.kinds is None or question.about in ("transition", "present"):
         return np.ones(roster.keys.size, np.bool_)
-    if question.about == "older":
+    if question.about in ("older", "cell"):
         return np.isin(roster.kinds, (QUITTING, ABSENT), invert=True)
     return np.equal(roster.kinds, _KIND[question.about])
 
@@ -131,27 +131,29 @@ def age_thresholds(gap: int) -> tuple[int, ...]:
 class PhaseSlots:
     """Everyone in a phase of their own, once per window; no central selection.
 
-    A fixed share of the persons answers about ages or presence instead of transitions;
+    Fixed shares of the persons answer about ages, presence or their cell instead of transitions;
     None if that is never asked. An age report looks back further, so it is made only every
     three gaps. A device that stops reports out of phase, if it has rested long enough.
     """
 
     age_share: float | None = None
     presence_share: float | None = None
+    cell_share: float | None = None
     sampling: ClassVar[Sampling] = "phase"
 
     def __post_init__(self) -> None:
-        shares = self.age_share or 0.0, self.presence_share or 0.0
-        if not (min(shares) >= 0 and sum(shares) < 1):
-            raise SettingError(
-                f"age_share={shares[0]:g} and presence_share={shares[1]:g} must be shares that "
-                "leave somebody to report transitions"
-            )
+        shares = self.other_shares
+        if not (min(shares, default=0.0) >= 0 and sum(shares) < 1):
+            names = ("age_share", "presence_share", "cell_share")
+            given = [(name, getattr(self, name)) for name in names]
+            said = " and ".join(f"{name}={share:g}" for name, share in given if share is not None)
+            raise SettingError(f"{said} must be shares that leave somebody to report transitions")
 
     @property
-    def other_share(self) -> float:
-        """Share of the users who answer about ages or presence."""
-        return (self.age_share or 0.0) + (self.presence_share or 0.0)
+    def other_shares(self) -> tuple[float, ...]:
+        """Shares of the users who answer about ages, presence and cells, where those are asked."""
+        shares = self.age_share, self.presence_share, self.cell_share
+        return tuple(share for share in shares if share is not None)
 
     def draw(
         self,
@@ -182,9 +184,9 @@ class PhaseSlots:
         """Return which keys answer this kind of question; roles are drawn once and kept."""
         words = words_at(np.uint64(address(seed, 0, "role")), roster.addresses)
         role = words * 2.0**-64
-        ages, others = self.age_share or 0.0, self.other_share
-        if about == "older":
-            return role < ages
-        if about == "present":
-            return (role >= ages) & (role < others)
-        return role >= others
+        ages = self.age_share or 0.0
+        presence = ages + (self.presence_share or 0.0)
+        cells = presence + (self.cell_share or 0.0)
+        bounds = {"older": (0.0, ages), "present": (ages, presence), "cell": (presence, cells)}
+        low, high = bounds.get(about, (cells, np.inf))
+        return (role >= low) & (role < high)

@@ -5,12 +5,17 @@ one place, each supports "stays here" with probability p there and q < p at any 
 names the place with the most support, one of the best if several tie, guesses as well as anybody
 can to whom all places were equally likely before: who knows more beforehand needs fewer reports.
 A round may ask for a part of epsilon; all of it in one report per gap tells the most.
+
+A device has one role for life. One that reports its state supports "stays here", one that reports
+its cell "is here": both once per gap, with the p and q of their oracle, so they are reckoned
+alike. Fewer answers may mean a larger p / q, so the role that tells the place first counts.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 LONGEST = 1 << 14
 """Most reports that are looked at; what takes longer is said to take so many, on the safe side."""
@@ -21,6 +26,16 @@ _SLACK = 20  # and so many more: small counts have longer tails
 
 Support = tuple[float, float]
 """p and q of an oracle: that a report supports its own answer, and that it supports another."""
+About = TypeVar("About", bound=str)
+
+
+def telling(asked: Sequence[About]) -> list[About]:
+    """Return which questions tell a usual place: where a device moves, and its cell.
+
+    >>> telling(("move", "enter", "quit", "cell")), telling(("transition", "older"))
+    (['move', 'cell'], ['transition'])
+    """
+    return [about for about in asked if about in ("transition", "move", "cell")]
 
 
 def chance_named(n_reports: int, support: Support, n_places: int) -> float:
@@ -104,21 +119,23 @@ class UsualPlace:
     @classmethod
     def of(
         cls,
-        support: Support,
+        supports: Sequence[Support],
         *,
         n_places: int,
         gap: int,
         period: float | None = None,
         lifetime_cap: float | None = None,
     ) -> "UsualPlace | None":
-        """Return it for one report per gap with this support; None if there is but one place.
+        """Return it for one report per gap; None if there is but one place.
 
-        >>> UsualPlace.of((0.5, 0.268941), n_places=36, gap=21, period=60).words
+        `supports` has one for each role a device may have, and the role that tells most counts.
+
+        >>> UsualPlace.of([(0.5, 0.268941)], n_places=36, gap=21, period=60).words
         'about 1 night (19 reports, 6.65 hours at one place)'
         """
         if n_places < 2:  # noqa: PLR2004 - one place is no secret
             return None
-        reports = fewest_naming(support, n_places)
+        reports = min(fewest_naming(support, n_places) for support in supports)
         timestamps = reports * gap
         nights = None if period is None else math.ceil(timestamps * period / NIGHT)
         return cls(

@@ -101,7 +101,7 @@ def manifest_of(
         presence=method.presence,
         size_source="estimated" if method.presence == "hidden" else "counted",
         strata=method.topics,
-        other_share=round(method.division.other_share * MICRO),
+        other_shares=tuple(round(share * MICRO) for share in method.division.other_shares),
         ages=age_thresholds(run.gap) if method.ages else (),
         lifetime_cap=lifetime_cap_of(settings, run),
         retention=settings.retention,

@@ -23,6 +23,7 @@ from retrasyn.messages import MICRO
 from retrasyn.service.campaign import Campaign, setting_text
 from retrasyn.service.secrets import Secrets
 from retrasyn.service.settings import CampaignSettings, Settings, SettingsTable
+from retrasyn.wire.layout import VERSION
 
 FILE = "campaign.json"
 _FREE = ("close_after", "grace")  # may change within a campaign: each round states them
@@ -34,6 +35,7 @@ class KeptCampaign(SettingsTable):
 
     manifest: str  # id in hexadecimal digits; empty in files of the first layout
     made_by: str  # version of RetraSyn
+    wire: int = 2  # version of the wire; files of version 2 do not say it
     settings: CampaignSettings  # with the epoch as a number
     lifetime_cap: int | None = None  # micro-nats, as it was found where settings leave it open
 
@@ -161,6 +163,12 @@ def choose(
         return Chosen(campaign=campaign, how="other" if left else "first", file=kept)
     file = file.model_copy(update={"store": store})
     merged = _over(file.latest.settings, given)
+    if file.latest.wire != VERSION and not new_campaign:
+        raise SettingError(
+            f"folder {folder} holds {_named(file.latest)}, of wire version {file.latest.wire}, and "
+            f"this RetraSyn speaks version {VERSION}; --new-campaign begins another, to which the "
+            "owner of every device has to agree"
+        )
     lost, differ = _lost(file, secrets, known), _differences(file.latest.in_force, given)
     if lost and not new_campaign:
         raise InputError(f"folder {folder} holds {_named(file.latest)}, and {lost}; {_WAY_OUT}")
@@ -316,6 +324,7 @@ def _entry(
     return KeptCampaign(
         manifest=campaign.id.hex(),
         made_by=__version__ if kept is None else kept.made_by,
+        wire=VERSION,
         settings=campaign.settings.model_copy(update={"lifetime_cap": asked.lifetime_cap}),
         lifetime_cap=campaign.manifest.lifetime_cap if left_open else None,
     )

@@ -20,7 +20,7 @@ from retrasyn.errors import InputError, MissingExtra, OutputError, SettingError,
 from retrasyn.files import is_there, write_durably
 from retrasyn.wire.canonical import seal, signed_part
 from retrasyn.wire.keys import MAX_SUCCESSIONS, agreed_key, write_agreement, write_succession
-from retrasyn.wire.layout import SUCCESSION
+from retrasyn.wire.layout import SUCCESSION, VERSION
 
 _KEYS = "curator.key"
 _KEY_BYTES = 32
@@ -63,17 +63,23 @@ class Secrets:
         """Return the curator's keys, drawn at the first start."""
         text = self._secret(_KEYS, lambda: json.dumps(_fresh_keys()))
         if len(text) == 2 * _KEY_BYTES:
-            raise SettingError(
-                f"folder {self.folder} holds a campaign of wire version 1, which sent the keys of "
-                "its devices openly; begin a new one with another --folder, where they enrol again"
-            )
+            raise self._outdated()
         try:
-            return KeyRing.of(parse_json(text))
+            ring = KeyRing.of(parse_json(text))
+            if any(one[0] != VERSION for one in ring.successions):
+                raise self._outdated()
+            return ring
         except (ValueError, KeyError, TypeError, struct.error):
             raise InputError(
                 f"{self.folder / _KEYS} holds no keys; put it back from a copy, or remove it and "
                 "begin a new campaign"
             ) from None
+
+    def _outdated(self) -> SettingError:
+        return SettingError(
+            f"folder {self.folder} holds keys of an earlier wire version than {VERSION}, which "
+            "devices do not follow; begin a campaign with another --folder, where they enrol again"
+        )
 
     def rotate(self, now: float, *, overlap: float) -> KeyRing:
         """Draw new keys, which the old one vouches for; it counts on for `overlap` seconds."""

@@ -24,7 +24,7 @@ from retrasyn.privacy.receipt import (
     state_guarantee,
 )
 from retrasyn.privacy.replay import Replay
-from retrasyn.privacy.usual_place import UsualPlace
+from retrasyn.privacy.usual_place import UsualPlace, telling
 from retrasyn.run_settings import RunSettings
 
 
@@ -87,9 +87,10 @@ def usual_place_of(
     """Return what the linked reports of one device tell; None if nothing, or not private."""
     if not settings.method.division.private:
         return None
-    n = n_answers(Question(about=settings.method.topics[0]), settings.states)
+    oracle = find_oracle(settings.chosen_oracle)
+    asked = [Question(about=about) for about in telling(settings.method.topics)]
     return UsualPlace.of(
-        find_oracle(settings.chosen_oracle).support(settings.budget, n),
+        [oracle.support(settings.budget, n_answers(one, settings.states)) for one in asked],
         n_places=settings.grid.n_cells,
         gap=settings.gap,
         period=period,

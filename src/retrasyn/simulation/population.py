@@ -189,6 +189,7 @@ class SimulatedDevices:
     _entered: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     _key_entered: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     _present_t: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    _key_cell: npt.NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
     _retired: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
     def __post_init__(self) -> None:
@@ -205,6 +206,7 @@ class SimulatedDevices:
         self._entered = grown(self._entered, n_streams, NEVER)
         self._key_entered = grown(self._key_entered, n_keys, NEVER)
         self._present_t = grown(self._present_t, n_keys, NEVER)
+        self._key_cell = grown(self._key_cell, n_keys, 0)
         self._retired = grown(self._retired, n_keys, False)
 
     def observe(self, step: Step) -> None:
@@ -240,7 +242,9 @@ class SimulatedDevices:
             ages,
         )
         self._t = step.t
-        self._present_t[self.identities.key_of[step.streams]] = step.t
+        present = self.identities.key_of[step.streams]
+        self._present_t[present] = step.t
+        self._key_cell[present] = step.cells  # of a key with two streams, the last one counts
         self._keys = keys[:n_keys]
         self.ages_of_quitters = ages[:n_quits]
         self.n_entering = step.streams.size - (self._before.size - n_quits)
@@ -302,9 +306,9 @@ class SimulatedDevices:
         )
 
     def answers_to(self, grant: Grant) -> npt.NDArray[np.int32]:
-        """Return the true answer of every reporter of a grant: a state, or 0 for yes, -1 for no.
+        """Return the true answer of every reporter of a grant: a state, a cell, or 0 for yes.
 
-        A state is counted from the question's first one; a device without one answers null (-1).
+        -1 is no or null. A state is counted from the question's first one; a device without one answers null (-1).
         """
         keys, about = grant.reporters, grant.question.about
         if about == "older":
@@ -312,6 +316,9 @@ class SimulatedDevices:
             return np.where(age > grant.question.threshold, 0, -1).astype(np.int32)
         if about == "present":
             return np.where(self._present_t[keys] == self._t, 0, -1).astype(np.int32)
+        if about == "cell":
+            here = self._present_t[keys] == self._t
+            return np.where(here, self._key_cell[keys].astype(np.int32), -1)
         n_moves, n_cells = self.states.n_moves, self.states.grid.n_cells
         first = {"enter": n_moves, "quit": n_moves + n_cells}.get(about, 0)
         last = {"move": n_moves, "enter": n_moves + n_cells}.get(about, self.states.n_states)

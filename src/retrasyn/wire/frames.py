@@ -24,7 +24,7 @@ from retrasyn.wire.statuses import STATUSES
 from retrasyn.wire.texts import MAX_EPSILON
 
 MIN_KEY_BYTES = 16
-_CODES = {"transition": 0, "move": 1, "enter": 2, "quit": 3, "present": 4}
+_CODES = {"transition": 0, "move": 1, "enter": 2, "quit": 3, "present": 4, "cell": 5}
 _FIRST_AGE = 16
 _MOST_AGES = 16
 
@@ -61,7 +61,7 @@ def n_answers(question: Question, manifest: Manifest) -> int:
             return 1
         case "move":
             return (3 * manifest.side - 2) ** 2
-        case "enter" | "quit":
+        case "enter" | "quit" | "cell":
             return manifest.side**2
     return manifest.n_states
 

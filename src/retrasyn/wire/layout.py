@@ -13,7 +13,7 @@ Every frame begins with the version and a code, which tells a heartbeat from a r
 
 import struct
 
-VERSION = 2
+VERSION = 3
 REPORT_HEAD = struct.Struct("<BBHII8s")
 """Version, question, n_answers, t, epsilon, manifest id."""
 HEARTBEAT_HEAD = struct.Struct("<BBI8s")

@@ -16,13 +16,16 @@ from retrasyn.oracles.registry import ORACLES
 from retrasyn.wire.canonical import MAX_WHOLE, read_canonical, write_canonical
 from retrasyn.wire.layout import ID_BYTES
 
-STRATA = (
+OTHERS = ("older", "present", "cell")
+"""What a share of the devices answers for life, in the place of their state."""
+_WITHOUT_CELLS = (
     ("transition",),
     ("transition", "older"),
     ("transition", "present"),
     ("move", "enter", "quit"),
 )
-"""What may be asked together: of everybody alike, with a second role, or by kind of state."""
+STRATA = (*_WITHOUT_CELLS, *((*strata, "cell") for strata in _WITHOUT_CELLS))
+"""What may be asked together: of everybody alike, by kind of state, and of shares of devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +160,11 @@ def check_manifest(manifest: Manifest) -> None:
             (manifest.presence == "hidden") == (manifest.size_source == "estimated")
             and not (manifest.presence == "hidden" and older)
         ),
-        "a second role needs a share, and a share a second role": (
-            (manifest.other_share > 0) == (manifest.strata[1:] in (("older",), ("present",)))
+        "other_shares must have one share for each of older, present and cell that is asked": (
+            len(manifest.other_shares) == sum(about in OTHERS for about in manifest.strata)
+        ),
+        f"other_shares must stay below {MICRO:,} in sum, or nobody reports transitions": (
+            sum(manifest.other_shares) < MICRO
         ),
         "ages must ascend up to twice the gap, and be there iff older is asked": (
             list(manifest.ages) == sorted(set(manifest.ages))
@@ -196,8 +202,8 @@ MANIFEST_FIELDS: dict[str, Field] = {
     "presence": choice(("count", "flags", "hidden")),
     "jump": choice(("split", "clamp")),
     "size_source": choice(("counted", "estimated")),
-    "strata": names(("transition", "move", "enter", "quit", "older", "present")),
-    "other_share": whole(0, MICRO - 1),
+    "strata": names(("transition", "move", "enter", "quit", *OTHERS)),
+    "other_shares": numbers(0, 2, 1, MICRO - 1),
     "ages": numbers(0, 16, 1, 1 << 21),
     "lifetime_cap": whole(1, MAX_WHOLE),
     "retention": whole(0, 1 << 20),

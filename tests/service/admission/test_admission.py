@@ -294,7 +294,7 @@ def test_rounds_are_unfolded_in_order_until_they_are_forgotten():
 
 
 def test_marks_are_kept_for_as_long_as_a_report_may_have_to_rest():
-    ages = {"strata": ("transition", "older"), "ages": (2, 7), "other_share": 1, "window": 3}
+    ages = {"strata": ("transition", "older"), "ages": (2, 7), "other_shares": (1,), "window": 3}
     manifest = Senders.of(1, **ages).manifest
     assert Senders.of(1, **ages).admission().marks_kept == max(
         manifest.window + manifest.retention, manifest.gap + 7
@@ -306,7 +306,7 @@ def test_marks_are_kept_for_as_long_as_a_report_may_have_to_rest():
 
 
 def test_a_report_about_age_that_was_read_back_from_the_store_rests_as_long_as_before():
-    ages = {"strata": ("transition", "older"), "ages": (2, 7), "other_share": 1, "window": 3}
+    ages = {"strata": ("transition", "older"), "ages": (2, 7), "other_shares": (1,), "window": 3}
     senders = Senders.of(1, **ages)
     late = senders.manifest.epoch + 1000
     before, again = (senders.admission(0, 9, close=late) for _ in range(2))
@@ -374,7 +374,7 @@ def test_marks_of_rounds_folded_before_a_restart_keep_the_gap():
 
 @pytest.mark.parametrize("order", [(0, 9), (9, 0)])
 def test_a_report_about_age_rests_for_as_long_as_it_looks_back(order):
-    ages = {"strata": ("transition", "older"), "ages": (2, 7), "other_share": 1, "window": 3}
+    ages = {"strata": ("transition", "older"), "ages": (2, 7), "other_shares": (1,), "window": 3}
     senders = Senders.of(1, **ages)  # a gap of 4: 4 + 7 - 1 = 10 rounds of rest before
     admission = senders.admission(0, 9, 10)
     for t in (0, 9, 10):
@@ -390,7 +390,7 @@ def test_a_report_about_age_rests_for_as_long_as_it_looks_back(order):
 
 
 def test_a_report_may_come_as_long_before_one_about_age_as_that_looks_back():
-    ages = {"strata": ("transition", "older"), "ages": (2, 7), "other_share": 1, "window": 3}
+    ages = {"strata": ("transition", "older"), "ages": (2, 7), "other_shares": (1,), "window": 3}
     senders = Senders.of(1, **ages)
     admission = senders.admission(0, 10, close=senders.manifest.epoch + 10_000)
     older = senders.report(0, 10, about="older", threshold=7)
