@@ -286,9 +286,9 @@ class Curator:
             state.lifecycle.pull = changes.pull
         released = self.synthesizer.release(state.streams, t)
         uncertainty = None
-        if outcome.mass_variance is not None and context.mass is not None:
+        if outcome.variances is not None and context.mass is not None:
             counts = state.streams.counts
-            uncertainty = standard_errors(counts, context.mass, outcome.mass_variance, self.grid)
+            uncertainty = standard_errors(counts, context.mass, outcome.variances)
             state.errors += 1.0, uncertainty.cell_errors.mean(), uncertainty.flow_errors.mean()
         n_reports = sum(grant.reporters.size for grant in granted)
         spends = [grant.epsilon for grant in granted]

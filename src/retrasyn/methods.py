@@ -9,7 +9,7 @@ from typing import Any, Literal
 from retrasyn.errors import SettingError
 from retrasyn.interpretation import Interpretation
 from retrasyn.mechanisms.base import Mechanism
-from retrasyn.mechanisms.filtered import Filtered
+from retrasyn.mechanisms.loglinear import LogLinear
 from retrasyn.mechanisms.one_ask import Adaptive, Everything, OneAsk, Sample, Uniform
 from retrasyn.mechanisms.probe_publish import Absorption, Distribution, ProbeThenPublish
 from retrasyn.messages import Presence, Topic
@@ -87,7 +87,7 @@ def _steered(
         name,
         summary,
         UserDivision(slots),
-        Filtered(),
+        LogLinear(),
         lifecycle=lifecycle,
         presence=presence,
         ages=ages,
@@ -100,7 +100,7 @@ def _steered(
 
 
 def _steered_rows() -> Iterable[Method]:
-    summary = "our method: phase slots, filters, shrinkage, steering"
+    summary = "our method: phase slots, a log-linear model, steering"
     yield _steered("steered", summary, QuitByAge(), ages=True)
     summary = "steered, with starting and stopping treated as public"
     yield _steered("steered-flags", summary, QuitAsSeen(), presence="flags")

@@ -5,7 +5,7 @@ reported), and returns an `Outcome`. It does no I/O, so every driver runs the sa
 """
 
 from retrasyn.mechanisms.base import View
-from retrasyn.mechanisms.filtered import Filtered
+from retrasyn.mechanisms.loglinear import LogLinear
 from retrasyn.mechanisms.one_ask import Adaptive, Everything, OneAsk, Sample, Uniform
 from retrasyn.mechanisms.probe_publish import Absorption, Distribution, ProbeThenPublish
 
@@ -14,7 +14,7 @@ __all__ = [
     "Adaptive",
     "Distribution",
     "Everything",
-    "Filtered",
+    "LogLinear",
     "OneAsk",
     "ProbeThenPublish",
     "Sample",

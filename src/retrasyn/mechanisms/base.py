@@ -33,6 +33,10 @@ class MechanismMemory(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
 
+Variances = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+"""Of every move's share among all moves, [n_cells, 9], and of the arrivals in a cell, [n_cells]."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """The result of a mechanism at one timestamp: the released frequencies (f-tilde)."""
@@ -43,7 +47,7 @@ class Outcome:
     memory: MechanismMemory  # for the next timestamp
     hazard: npt.NDArray[np.float64] | None = None  # of quitting, by age from 1 on
     size: int | None = None  # number of people present, where it had to be estimated
-    mass_variance: npt.NDArray[np.float64] | None = None  # [n_cells, 9], of each move's share
+    variances: Variances | None = None  # of the shares of moves, where they are known
 
 
 Dialogue = Generator[Ask, Estimate | None, Outcome]

@@ -57,7 +57,9 @@ class Prior:
     them on coarse grids, as many as reports can tell apart on fine ones.
     """
 
-    moves: npt.NDArray[np.int32]  # [n_moves, 3]: origin, destination, and 0 stay, 1 straight, 2 diagonal
+    moves: npt.NDArray[
+        np.int32
+    ]  # [n_moves, 3]: origin, destination, and 0 stay, 1 straight, 2 diagonal
     modes: Vector  # [n_cells, n_modes], orthonormal
     base: Vector  # [n_cells + 2], mean heights of cells and of kinds of move
     spreads: Vector  # [2, n_modes + 2], standard deviations by level
@@ -337,7 +339,11 @@ class EndMemory:
 
     def follow(self, arriving: Vector) -> None:
         """Move where people usually are towards where they are now."""
-        now = arriving if self.usual is None else self.usual + (1.0 - _USUAL) * (arriving - self.usual)
+        now = (
+            arriving
+            if self.usual is None
+            else self.usual + (1.0 - _USUAL) * (arriving - self.usual)
+        )
         self.usual = now / now.sum()
 
     def fit(self, totals: Vector, variance: float) -> Vector:

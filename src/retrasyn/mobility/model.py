@@ -16,8 +16,6 @@ from retrasyn.space import StateSpace
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from retrasyn.space import Grid
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MobilityModel:
@@ -61,25 +59,24 @@ def masses(released: npt.NDArray[np.float64], states: StateSpace) -> tuple[float
     return float(released[:first_quit].sum()), float(released[first_quit:].sum())
 
 
-_INFLATION = 3.0
-
-
 def standard_errors(
     cell_counts: npt.NDArray[np.int64],
     mass: npt.NDArray[np.float64],
-    mass_variance: npt.NDArray[np.float64],
-    grid: Grid,
+    variances: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
 ) -> Uncertainty:
-    """Return shares and standard errors of synthetic points [n_cells] and moves [n_cells, 9]."""
+    """Return shares and standard errors of synthetic points [n_cells] and moves [n_cells, 9].
+
+    `variances` are those of the moves' shares and of the arrivals; synthetic streams are as many
+    as the real ones, whose own number in a cell is chance as well.
+    """
     n_points = max(int(cell_counts.sum()), 1)
     shares = cell_counts / n_points
-    near = grid.neighbour_table >= 0
-    arriving = np.bincount(grid.neighbour_table[near], mass_variance[near], grid.n_cells)
+    of_moves, of_arrivals = variances
     return Uncertainty(
         cell_shares=shares,
-        cell_errors=np.sqrt(_INFLATION * arriving + shares * (1.0 - shares) / n_points),
+        cell_errors=np.sqrt(of_arrivals + shares * (1.0 - shares) / n_points),
         flow_shares=mass,
-        flow_errors=np.sqrt(_INFLATION * mass_variance + mass * (1.0 - mass) / n_points),
+        flow_errors=np.sqrt(of_moves + mass * (1.0 - mass) / n_points),
     )
 
 

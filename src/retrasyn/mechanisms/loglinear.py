@@ -1,0 +1,197 @@
+"""The dialogue of `steered`: everyone reports in phase, and a log-linear model makes one of it.
+
+One dialogue serves all three ways to treat presence; what it asks about are the topics of the
+method's row. By `count`, people report a transition, their cell or, a few, their age; under
+`flags`, who moves, starts and stops reports over the moves or the cells only; when it is `hidden`,
+everybody enrolled reports, the absent null, and some report whether they are present at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from retrasyn.arrays import with_prefix, without_prefix
+from retrasyn.mechanisms.base import Outcome
+from retrasyn.messages import Ask, Estimate, Question
+from retrasyn.mobility.durations import AgeMemory
+from retrasyn.mobility.estimator import EndMemory, Flow, FlowMemory, PresenceMemory
+from retrasyn.privacy.selection import age_thresholds
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from retrasyn.mechanisms.base import Dialogue, View
+    from retrasyn.messages import Topic
+    from retrasyn.space import StateSpace
+
+Vector: TypeAlias = "npt.NDArray[np.float64]"
+
+_LEAST_MOVING = 0.05
+_LEAST_PRESENCE = 0.01
+
+
+@dataclass(slots=True)
+class LogLinearMemory:
+    """Everything the estimator remembers."""
+
+    states: StateSpace
+    topics: tuple[Topic, ...]
+    ages: AgeMemory | None
+    presence: PresenceMemory | None
+    flow: FlowMemory = field(init=False)
+    ends: EndMemory = field(init=False)
+    released: Vector | None = None
+
+    def __post_init__(self) -> None:
+        self.flow = FlowMemory(self.states)
+        self.ends = EndMemory.empty(self.states.grid.n_cells)
+
+    @property
+    def _parts(self) -> dict[str, AgeMemory | PresenceMemory | FlowMemory | EndMemory]:
+        """What is remembered, by the prefix of its arrays."""
+        named = {
+            "flow": self.flow,
+            "ends": self.ends,
+            "ages": self.ages,
+            "presence": self.presence,
+        }
+        return {f"{name}_": part for name, part in named.items() if part is not None}
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the memory as plain arrays."""
+        arrays = {"released": np.empty(0) if self.released is None else self.released}
+        for prefix, part in self._parts.items():
+            arrays |= with_prefix(prefix, part.to_arrays())
+        return arrays
+
+    def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Restore the memory from plain arrays."""
+        self.released = arrays["released"] if arrays["released"].size else None
+        for prefix, part in self._parts.items():
+            part.load_arrays(without_prefix(prefix, arrays))
+
+    def copied(self) -> LogLinearMemory:
+        """Return an independent copy."""
+        twin = LogLinearMemory(
+            states=self.states,
+            topics=self.topics,
+            ages=None if self.ages is None else self.ages.copied(),
+            presence=None if self.presence is None else self.presence.copied(),
+            released=self.released,
+        )
+        twin.flow, twin.ends = self.flow.copied(), self.ends.copied()
+        return twin
+
+    @property
+    def present(self) -> float:
+        """Share of those asked that are present."""
+        return 1.0 if self.presence is None else max(self.presence.share, _LEAST_PRESENCE)
+
+
+@dataclass(frozen=True, slots=True)
+class LogLinear:
+    """A log-linear model of moves, and where they begin and end."""
+
+    asks_once: ClassVar[bool] = True
+    unary_only: ClassVar[bool] = False
+
+    def open_memory(self, states: StateSpace, gap: int, topics: Sequence[Topic]) -> LogLinearMemory:
+        """Return an empty memory of what is asked."""
+        return LogLinearMemory(
+            states=states,
+            topics=tuple(topics),
+            ages=AgeMemory(age_thresholds(gap)) if "older" in topics else None,
+            presence=PresenceMemory() if "present" in topics else None,
+        )
+
+    def dialogue(self, view: View) -> Dialogue:
+        """Ask, and fit the model to the answers; the previous memory is not changed."""
+        memory = view.memory_as(LogLinearMemory).copied()
+        answers: dict[Topic, Estimate] = {}
+        for about in memory.topics:
+            if about != "older":
+                estimate = yield Ask(share=1.0, lane=about, question=Question(about=about))
+                if estimate is not None:
+                    answers[about] = estimate
+        hazard = totals = None
+        if memory.ages is not None:
+            hazard, totals = yield from _ask_ages(view, memory.ages)
+        elif view.t > view.first_t:
+            totals = memory.ends.totals()
+        flow = _learn(memory, answers, totals, view)
+        variances = None
+        if flow is not None:
+            memory.released = _released(memory, flow, totals, view)
+            table = np.zeros(memory.states.move_index.shape)
+            table[memory.states.move_index >= 0] = flow.variances
+            variances = table, flow.arrival_variances
+        return Outcome(
+            released=memory.released,
+            n_significant=0,
+            fresh=bool(answers) and flow is not None,
+            hazard=hazard,
+            size=round(memory.presence.share * view.n_enrolled) if memory.presence else None,
+            variances=variances,
+            memory=memory,
+        )
+
+
+def _learn(
+    memory: LogLinearMemory, answers: Mapping[Topic, Estimate], totals: Vector | None, view: View
+) -> Flow | None:
+    """Add the answers of a timestamp to the memory; return the flow, None before any report."""
+    n_moves, n_cells = memory.states.n_moves, memory.states.grid.n_cells
+    if memory.presence is not None and "present" in answers:
+        memory.presence.update(answers["present"])
+    present = memory.present
+    if view.flags is not None:  # only those who move, start or stop were asked about it
+        moves, moving = answers.get("move"), 1.0
+        for which, about in enumerate(("enter", "quit")):
+            if about in answers:
+                memory.ends.add(which, answers[about].frequencies, answers[about].n)
+    else:
+        moves, moving = answers.get("transition"), None
+        if moves is not None and totals is not None:
+            moving = present * max(1.0 - float(totals.sum()), _LEAST_MOVING)
+            parts = np.split(moves.frequencies, [n_moves, n_moves + n_cells])
+            moves = Estimate(frequencies=parts[0], variance=moves.variance, n=moves.n)
+            for which in (0, 1):
+                memory.ends.add(which, parts[1 + which] / present, moves.n)
+    memory.flow.update(moves, answers.get("cell"), moving=moving, present=present)
+    return memory.flow.fit() if memory.flow.started else None
+
+
+def _released(memory: LogLinearMemory, flow: Flow, totals: Vector | None, view: View) -> Vector:
+    """Return the frequencies of all states: moves, and where people enter and quit."""
+    states, ends = memory.states, memory.ends
+    ends.follow(np.bincount(states.destinations, flow.shares, states.grid.n_cells))
+    if view.flags is not None:
+        where = ends.fit(np.ones(2), memory.flow.variance)
+        numbers = view.flags.n_entering, view.flags.ages_of_quitters.size
+        ending = np.array(numbers) / max(view.size + numbers[1], 1)
+    else:
+        ending = np.full(2, 0.02) if totals is None else np.maximum(totals, 1e-3)
+        where = ends.fit(ending, memory.flow.variance / memory.present**2)
+    moving = max(1.0 - float(ending.sum()), _LEAST_MOVING)
+    if moving == _LEAST_MOVING:  # noise of few reports; all shares must still sum to 1
+        ending *= (1.0 - moving) / ending.sum()
+    return np.concatenate([moving * flow.shares, *(total * where for total in ending)])
+
+
+def _ask_ages(
+    view: View, ages: AgeMemory
+) -> Generator[Ask, Estimate | None, tuple[Vector, Vector | None]]:
+    """Ask about every age threshold; return the hazard by age and the totals of endpoints."""
+    entering, quitting = ages.step(view.size)
+    for which, threshold in enumerate(ages.thresholds):
+        question = Question(about="older", threshold=threshold)
+        estimate = yield Ask(share=1.0, lane=f"older/{threshold}", question=question, adds_up=True)
+        if estimate is not None:
+            ages.pool(which, estimate, view.size)
+    weights = ages.weights(view.window)
+    return ages.hazard(weights), ages.smooth(weights, entering, quitting, view.size)
