@@ -180,9 +180,7 @@ def test_reports_are_those_of_the_plain_loop_for_people_who_come_and_go(gap, see
 
 
 @given(st.integers(1, 6), st.integers(0, 99), st.floats(0.1, 1.0))
-def test_who_reports_a_cell_does_so_at_its_phase_when_present_and_never_a_state(
-    gap, seed, present
-):
+def test_who_reports_a_cell_does_so_at_its_phase_when_present_and_never_a_state(gap, seed, present):
     random = np.random.default_rng(seed)
     slots, n, n_timestamps = PhaseSlots(cell_share=0.5), 40, 6 * gap
     there = random.random((n_timestamps, n)) < present

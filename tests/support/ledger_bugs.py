@@ -258,9 +258,9 @@ def silent_outside_the_box(patch: Patch) -> None:
 
     def report(self: Reporter, envelope: bytes, now: Any, at: Any) -> Any:
         drawn = self._drawn
-        if drawn is not None and drawn[0].question.about == "cell":
-            if at.answer(drawn[0].question, drawn[0].t) < 0:
-                return reporting.Refusal(9, "there is no cell")
+        asked = drawn is not None and drawn[0].question.about == "cell"
+        if asked and at.answer(drawn[0].question, drawn[0].t) < 0:
+            return reporting.Refusal(9, "there is no cell")
         return honest(self, envelope, now, at)
 
     patch.setattr(Reporter, "report", report)

@@ -185,9 +185,7 @@ class Sampling:
     def role(self) -> str:
         """What the device answers for life in the place of its state; empty if its state."""
         share = 0
-        for about, more in zip(
-            self.manifest.other_strata, self.manifest.other_shares, strict=True
-        ):
+        for about, more in zip(self.manifest.other_strata, self.manifest.other_shares, strict=True):
             share += more
             if self.lots.role * MICRO < share * WORD:
                 return about
