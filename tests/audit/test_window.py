@@ -8,6 +8,7 @@ from retrasyn.audit.game import ATTACKS, FIRST_AT, Game, manifest_of
 from retrasyn.audit.window import audit_window
 from retrasyn.device import ledger, rules
 from retrasyn.errors import SettingError
+from retrasyn.messages import Question
 
 EPSILON = 1_000_000
 
@@ -32,9 +33,17 @@ def test_where_transitions_are_protected_a_window_of_positions_costs_twice():
 
 def test_the_two_persons_differ_in_exactly_the_states_that_touch_the_window():
     game = game_of("always")
-    differ = [one != other for one, other in zip(*game.states, strict=True)]
-    inside = range(FIRST_AT, FIRST_AT + game.manifest.window + 1)
-    assert differ == [real in inside for real in range(len(differ))]
+    for question, n_beyond in ((Question(), 1), (Question(about="cell"), 0)):
+        differ = [one != other for one, other in zip(*game.answers[question], strict=True)]
+        inside = range(FIRST_AT, FIRST_AT + game.manifest.window + n_beyond)
+        assert differ == [real in inside for real in range(len(differ))]
+
+
+def test_a_device_that_reports_its_cell_speaks_for_it():
+    game = game_of("cells")
+    assert game.manifest.strata == ("transition", "cell")
+    scores = {person: sum(game.run(person).score for _ in range(400)) for person in (0, 1)}
+    assert scores[0] > 0 > scores[1]
 
 
 def test_a_report_scores_for_the_person_it_speaks_for():
@@ -88,6 +97,7 @@ NO_QUARANTINE = [(rules, "quarantine_left", lambda *_: 0), (rules, "_unknown", n
 FAULTS = {
     "edges": [(ledger, "counts", sooner_by_one)],
     "always": [(rules, "check_budget", anything_goes)],
+    "cells": [(rules, "check_budget", anything_goes)],
     "ceiling": [
         (rules, "BEFORE_RESENDING", rules.BEFORE_RESENDING[:2]),
         (rules, "check_budget", anything_goes),

@@ -13,7 +13,12 @@ def test_a_seeded_bug_is_noticed(bug, monkeypatch):
 
 @pytest.mark.parametrize(
     "notices",
-    [ledger_bugs.noticed_by_asking_again, ledger_bugs.noticed_by_setting_the_clock_back],
+    [
+        ledger_bugs.noticed_by_asking_again,
+        ledger_bugs.noticed_by_setting_the_clock_back,
+        ledger_bugs.noticed_by_watching_roles,
+        ledger_bugs.noticed_by_comparing_places,
+    ],
 )
 def test_nothing_is_noticed_where_no_bug_was_seeded(notices):
     assert notices() is None

@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -168,6 +169,31 @@ def test_what_was_spent_in_all_its_life_survives_a_roll_back_as_far_as_it_is_kno
     reporter = reporter_at(path)
     reporter.pin(campaign.envelope, campaign.at(5))
     assert reporter.status(campaign.at(5)).spent == campaign.manifest.epsilon
+
+
+def test_under_a_manifest_of_an_earlier_version_a_device_is_silent_and_forgets_no_spending(
+    tmp_path, campaign
+):
+    path = tmp_path / "ledger"
+    reporter = rested(path, campaign)
+    assert isinstance(answer(reporter, campaign, 3), Answer)
+    close(reporter)
+    store = SQLiteStore(path)
+    memory = store.load()
+    store.save(replace(memory, pinned=memory.pinned.replace(b'"other_shares":[]', b'"other":0')))
+    store.close()
+    reporter = reporter_at(path)
+    assert answer(reporter, campaign, 4) == Refusal(
+        1,
+        "no manifest is pinned (the campaign's manifest was of an earlier version); show it to "
+        "the owner and pin it",
+    )
+    assert reporter.status(campaign.at(4)).campaign == ""
+    reporter.pin(campaign.envelope, campaign.at(4))
+    assert [entry.t for entry in reporter._cache.remember(campaign.at(4)).entries] == [3]
+    assert [answer(reporter, campaign, t).rule for t in (5, 6)] == [6, 6]
+    assert isinstance(answer(reporter, campaign, 7), Answer)
+    assert reporter.status(campaign.at(7)).spent == 2 * campaign.manifest.epsilon
 
 
 @pytest.mark.parametrize("record", [b"", b"short", bytes(32), bytes(64)])

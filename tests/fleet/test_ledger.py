@@ -52,6 +52,14 @@ def test_identities_are_kept_in_the_order_of_their_numbers(ledger):
     assert ledger.server == "http://a"
 
 
+def test_a_fleet_whose_manifest_is_of_an_earlier_version_is_refused(ledger, tmp_path):
+    DeviceSlot(ledger, 0).save(DeviceMemory(pinned=b'{"other_share":0}'))
+    ledger.commit()
+    ledger.close()
+    with pytest.raises(LedgerError, match=r"of an earlier version; name another folder"):
+        FleetLedger(tmp_path / "fleet.sqlite")
+
+
 def test_what_was_not_committed_is_forgotten(ledger, tmp_path, campaign):
     DeviceSlot(ledger, 0).save(DeviceMemory(pinned=campaign.text, spent=5))
     ledger.close()

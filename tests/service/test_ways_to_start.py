@@ -576,11 +576,40 @@ async def damaged_settings(world):
     await world.start()
 
 
-@way(GOES_ON, GO_ON)
+OF_WIRE_2 = (
+    r"^refused: folder \S+ holds campaign 'retrasyn' of .*, of wire version 2, and this RetraSyn "
+    r"speaks version 3; --new-campaign begins another, to which the owner of every device has to "
+    r"agree$"
+)
+
+
+@way(OF_WIRE_2, NOBODY)
 async def settings_in_the_first_layout(world):
     (kept,) = json.loads((world.folder / FILE).read_text())["campaigns"]
     (world.folder / FILE).write_text(json.dumps(kept["settings"]))
     await world.start()
+
+
+def of_wire_2(world):
+    held = json.loads((world.folder / FILE).read_text())
+    del held["campaigns"][0]["wire"]
+    held["campaigns"][0]["manifest"] = "0123456789abcdef"
+    (world.folder / FILE).write_text(json.dumps(held))
+
+
+@way(OF_WIRE_2, NOBODY)
+async def a_campaign_of_the_wire_version_before(world):
+    of_wire_2(world)
+    await world.start()
+
+
+@way(
+    r"^A new campaign in place of the one before: round 0 comes next; 2 enrolled devices stay",
+    ASKED,
+)
+async def a_new_campaign_after_one_of_the_wire_version_before(world):
+    of_wire_2(world)
+    await world.start(new_campaign=True)
 
 
 @way(r"^refused: .*RetraSyn \S+ makes manifest \w+ of it.* where RetraSyn 0.0.9 made", NOBODY)

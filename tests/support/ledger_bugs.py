@@ -4,6 +4,7 @@ Run as a script, this lists them with the run of the fuzz that first noticed; th
 `tests/device/test_seeded_bugs.py` demands that each is noticed.
 """
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,8 +16,10 @@ from retrasyn.device import reporter as reporting
 from retrasyn.device.clock import Odometer
 from retrasyn.device.ledger import LedgerEntry
 from retrasyn.device.memory import REASONS, MemoryCache, Pinned
+from retrasyn.device.rules import Sampling
 from retrasyn.device.store import Witness
-from retrasyn.messages import MOVING
+from retrasyn.messages import ABSENT, MOVING, QUITTING, Question
+from retrasyn.wire import decode_report
 from support import ledger_fuzz
 from support.campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of, verify
 
@@ -160,6 +163,123 @@ def coin_flipped_again(patch: Patch) -> None:
     patch.setattr(rules, "BEFORE_DECIDING", ((6, rules.check_quarantine),))
 
 
+def cells_a_round_too_soon(patch: Patch) -> None:
+    """A cell is told every w - 1 rounds, as if it showed in no other report."""
+    honest = rules.wish_for
+
+    def wish_for(case: Any, question: Question, uptime: int) -> LedgerEntry:
+        wish = honest(case, question, uptime)
+        return replace(wish, lookback=-1) if question.about == "cell" else wish
+
+    patch.setattr(rules, "wish_for", wish_for)
+
+
+def cells_not_charged(patch: Patch) -> None:
+    """A report of a cell leaves no entry behind."""
+    honest = Reporter._make
+
+    def make(self: Reporter, case: Any, wish: LedgerEntry, question: Question, at: Any) -> bytes:
+        before = self._cache.remember(case.now).entries
+        frame = honest(self, case, wish, question, at)
+        if question.about == "cell":
+            self._cache.save(replace(self._cache.remember(case.now), entries=before))
+        return frame
+
+    patch.setattr(Reporter, "_make", make)
+
+
+def role_drawn_for_every_round(patch: Patch) -> None:
+    """The role is not kept: today a cell, tomorrow a transition."""
+    honest = Sampling.question
+
+    def question(self: Sampling, kind: int, words: Any) -> Question | None:
+        again = replace(self, lots=replace(self.lots, role=rules.draw_word(words)))
+        return honest(again, kind, words)
+
+    patch.setattr(Sampling, "question", question)
+
+
+def transitions_in_the_role_of_cells(patch: Patch) -> None:
+    """Who tells its cell tells its transition, too, half a gap later."""
+    chosen, asked_for = Sampling.chosen, Sampling.question
+
+    def also(self: Sampling, asked: Any, words: Any) -> bool:
+        later = replace(asked, t=asked.t - self.cycle // 2)
+        return chosen(self, asked, words) or (self.role == "cell" and chosen(self, later, words))
+
+    def question(self: Sampling, kind: int, words: Any) -> Question | None:
+        honest = asked_for(self, kind, words)
+        turned = honest is not None and honest.about == "cell" and rules.draw_word(words) % 2
+        return Question() if turned else honest
+
+    patch.setattr(Sampling, "chosen", also)
+    patch.setattr(Sampling, "question", question)
+
+
+def phase_not_kept(patch: Patch) -> None:
+    """Who tells its cell does so in any round, as soon as it has rested."""
+    honest = Sampling.chosen
+    patch.setattr(
+        Sampling,
+        "chosen",
+        lambda self, asked, words: self.role == "cell" or honest(self, asked, words),
+    )
+
+
+def cells_after_the_stop(patch: Patch) -> None:
+    """A device that has stopped tells where it stopped."""
+    honest, told = Sampling.question, Tracker.answer
+
+    def question(self: Sampling, kind: int, words: Any) -> Question | None:
+        return honest(self, MOVING if kind == QUITTING else kind, words)
+
+    def answer(self: Tracker, question: Question, t: int) -> int:
+        stopped = question.about == "cell" and self.kind(t) == QUITTING and self._before is not None
+        return self._before if stopped else told(self, question, t)
+
+    patch.setattr(Sampling, "question", question)
+    patch.setattr(Tracker, "answer", answer)
+
+
+def absent_cells_silent_where_presence_is_hidden(patch: Patch) -> None:
+    """Where presence is hidden, who is absent does not answer about its cell."""
+    honest = Sampling.question
+
+    def question(self: Sampling, kind: int, words: Any) -> Question | None:
+        absent = kind in (QUITTING, ABSENT) and self.role == "cell"
+        return None if absent else honest(self, kind, words)
+
+    patch.setattr(Sampling, "question", question)
+
+
+def silent_outside_the_box(patch: Patch) -> None:
+    """A device that has no cell to tell sends nothing, and its silence says so."""
+    honest = Reporter.report
+
+    def report(self: Reporter, envelope: bytes, now: Any, at: Any) -> Any:
+        drawn = self._drawn
+        asked = drawn is not None and drawn[0].question.about == "cell"
+        if asked and at.answer(drawn[0].question, drawn[0].t) < 0:
+            return reporting.Refusal(9, "there is no cell")
+        return honest(self, envelope, now, at)
+
+    patch.setattr(Reporter, "report", report)
+
+
+def silent_while_it_stays(patch: Patch) -> None:
+    """A cell is told when it is another than the one before."""
+    honest = Reporter.report
+
+    def report(self: Reporter, envelope: bytes, now: Any, at: Any) -> Any:
+        drawn = self._drawn
+        stays = at._before == at._cell is not None
+        if drawn is not None and drawn[0].question.about == "cell" and stays:
+            return reporting.Refusal(9, "nothing new")
+        return honest(self, envelope, now, at)
+
+    patch.setattr(Reporter, "report", report)
+
+
 def noticed_by_the_fuzz() -> str | None:
     """Return the first run whose recount finds more than epsilon, or None."""
     for seed in range(MOST_RUNS):
@@ -191,6 +311,72 @@ def noticed_by_setting_the_clock_back() -> str | None:
     return "positions six minutes apart made a move" if tracker.kind(11) == MOVING else None
 
 
+Place = tuple[float, float] | None
+CELLS = {"strata": ("transition", "older", "cell"), "other_shares": (300_000, 400_000)}
+
+
+def told_by(places: list[Place], stops_at: int = 99, **changes: Any) -> list[list[tuple[int, int]]]:
+    """Return (t, question) of the reports of some devices, none of which is ever lied to."""
+    fields = {**CELLS, "ages": (2, 4), "sampling": "phase", "window": 3, **changes}
+    campaign, found = Campaign(manifest_of(**fields)), []
+    rounds = {t: campaign.ask(t) for t in range(len(places))}
+    for number in range(24):
+        words = random.Random(number).randbytes
+        reporter = Reporter(DEVICE, DEVICE_KEY, MemoryStore(), verify, words=words)
+        tracker = Tracker(campaign.manifest, words=random.Random(-number).randbytes)
+        reporter.pin(campaign.envelope, campaign.at(-9))
+        told = []
+        for t, envelope in rounds.items():
+            now = campaign.at(t)
+            if t < stops_at:
+                tracker.observe(t, places[t], boot=now.boot)
+            else:
+                tracker.stop(t, boot=now.boot)
+            answer = reporter.answer(envelope, now, tracker)
+            if isinstance(answer, Answer):
+                report = decode_report(answer.frame, DEVICE_KEY, oracle="oue")
+                told.append((t, report.question))
+        found.append(told)
+    return found
+
+
+def noticed_by_watching_roles() -> str | None:
+    """Return who answers two kinds of question, or about its cell out of phase, or stopped."""
+    moves = [(0.5 + t % 3, 0.5) for t in range(60)]
+    for told in told_by(moves):
+        kinds = {min(question, 16) for _, question in told}
+        if len(kinds) > 1:
+            return f"a device answered {sorted(kinds)}"
+    phases = {tuple({t % 4 for t, asked in told if asked == 5}) for told in told_by(moves)}
+    if len(phases - {()}) < 4:
+        return f"all devices told their cell at the phases {phases}"
+    for stop in range(20, 24):
+        if any((stop, 5) in told for told in told_by(moves, stop)):
+            return f"a device told its cell at {stop}, when it had stopped"
+    return None
+
+
+def noticed_by_comparing_places() -> str | None:
+    """Return what shows in when devices report, if it is where they are, or hidden presence."""
+    paths: dict[str, list[Place]] = {
+        "staying": [(0.5, 0.5)] * 60,
+        "moving": [(0.5 + t % 5, 0.5) for t in range(60)],
+        "outside": [(99.0, 99.0)] * 60,
+        "without a fix": [None] * 60,
+    }
+    told = {name: told_by(path) for name, path in paths.items()}
+    differ = [name for name in told if told[name] != told["staying"]]
+    hidden = {
+        "strata": ("transition", "present", "cell"),
+        "presence": "hidden",
+        "size_source": "estimated",
+        "ages": (),
+    }
+    if told_by(paths["staying"], **hidden) != told_by(paths["staying"], 30, **hidden):
+        differ.append("absent")
+    return f"it shows who is {', '.join(differ)}" if differ else None
+
+
 @dataclass(frozen=True)
 class Bug:
     """A change to the code, and what has to notice it."""
@@ -219,6 +405,15 @@ BUGS = [
     Bug(lifetime_cap_ignored),
     Bug(positions_linked_over_a_clock_jump, noticed_by_setting_the_clock_back),
     Bug(coin_flipped_again, noticed_by_asking_again),
+    Bug(cells_a_round_too_soon),
+    Bug(cells_not_charged),
+    Bug(role_drawn_for_every_round, noticed_by_watching_roles),
+    Bug(transitions_in_the_role_of_cells, noticed_by_watching_roles),
+    Bug(phase_not_kept, noticed_by_watching_roles),
+    Bug(cells_after_the_stop, noticed_by_watching_roles),
+    Bug(absent_cells_silent_where_presence_is_hidden, noticed_by_comparing_places),
+    Bug(silent_outside_the_box, noticed_by_comparing_places),
+    Bug(silent_while_it_stays, noticed_by_comparing_places),
 ]
 
 

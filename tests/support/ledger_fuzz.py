@@ -204,6 +204,12 @@ def campaigns_of(dice: random.Random) -> list[Campaign]:
         {"strata": ("transition",), "unit": "transition"},
         {"strata": ("transition", "older"), "other_shares": (500_000,), "ages": (2, 4)},
         {"strata": ("move", "enter", "quit"), "presence": "flags"},
+        {"strata": ("transition", "cell"), "other_shares": (500_000,)},
+        {
+            "strata": ("transition", "older", "cell"),
+            "other_shares": (300_000, 400_000),
+            "ages": (2, 4),
+        },
     ]
     made = []
     cap = dice.choice((1000, 1000, 5)) * MICRO

@@ -109,7 +109,7 @@ def test_as_many_successions_as_there_may_be_are_followed():
 def test_the_bytes_are_those_of_the_document():
     assert write_agreement(ONE) == b"\3" + ONE
     said = write_succession(before=ONE, key=TWO, until=258)
-    assert said == b"\3" + b"\3\1" + bytes(6) + ONE + TWO
+    assert said == b"\3" + b"\2\1" + bytes(6) + ONE + TWO
 
 
 @pytest.mark.parametrize("keys", [CuratorKeys(ONE), CuratorKeys(TWO, ONE, 1_700_000_000)])

@@ -63,7 +63,7 @@ def test_frames_follow_from_their_fields_by_the_document_alone():
     key = bytes.fromhex(vectors["device_key"])
     for row in vectors["reports"]:
         head = struct.pack(
-            "<BBHII", 2, row["question"], row["n_states"], vectors["t"], vectors["epsilon"]
+            "<BBHII", 3, row["question"], row["n_states"], vectors["t"], vectors["epsilon"]
         )
         front = head + bytes.fromhex(vectors["manifest_id"] + vectors["device_id"] + row["bits"])
         tag = hmac.new(key, front, hashlib.sha256).digest()[:16]
@@ -75,7 +75,7 @@ def test_heartbeats_and_batches_follow_by_the_document_alone():
     vectors = loaded("frames")
     key, named = bytes.fromhex(vectors["device_key"]), vectors["manifest_id"] + vectors["device_id"]
     for row in vectors["heartbeats"]:
-        front = struct.pack("<BBI", 2, 64 + row["kind"], vectors["t"]) + bytes.fromhex(named)
+        front = struct.pack("<BBI", 3, 64 + row["kind"], vectors["t"]) + bytes.fromhex(named)
         tag = hmac.new(key, front, hashlib.sha256).digest()[:16]
         assert (front + tag).hex() == row["frame"]
     frames = [vectors["reports"][4]["frame"], vectors["heartbeats"][0]["frame"]]
@@ -106,7 +106,7 @@ def test_acknowledgements_follow_from_the_report_by_the_document_alone():
     for code, row in enumerate(vectors["acks_of_the_first_report"]):
         part = b"retrasyn/3/ack\n" + bytes([code]) + frame
         ack = bytes.fromhex(row["ack"])
-        assert ack[:2] == bytes([2, code])
+        assert ack[:2] == bytes([3, code])
         if row["status"] == "unauthenticated":
             assert verify_ed25519(bytes.fromhex(campaign["public_key"]), part, ack[2:])
         else:

@@ -298,7 +298,7 @@ def _lost(file: CampaignFile, secrets: Secrets, known: Collection[bytes]) -> str
         if needed and not is_there(folder / name):
             return f"{name} is missing"
     id_ = Campaign.of(latest.in_force, secrets).id
-    if latest.manifest not in ("", id_.hex()):
+    if latest.manifest != id_.hex():
         return (
             f"RetraSyn {__version__} makes manifest {id_.hex()} of it, with the curator.key that "
             f"is there, where RetraSyn {latest.made_by} made {latest.manifest}"

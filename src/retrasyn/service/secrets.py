@@ -66,14 +66,14 @@ class Secrets:
             raise self._outdated()
         try:
             ring = KeyRing.of(parse_json(text))
-            if any(one[0] != VERSION for one in ring.successions):
-                raise self._outdated()
-            return ring
         except (ValueError, KeyError, TypeError, struct.error):
             raise InputError(
                 f"{self.folder / _KEYS} holds no keys; put it back from a copy, or remove it and "
                 "begin a new campaign"
             ) from None
+        if any(one[0] != VERSION for one in ring.successions):
+            raise self._outdated()
+        return ring
 
     def _outdated(self) -> SettingError:
         return SettingError(

@@ -308,7 +308,7 @@ class SimulatedDevices:
     def answers_to(self, grant: Grant) -> npt.NDArray[np.int32]:
         """Return the true answer of every reporter of a grant: a state, a cell, or 0 for yes.
 
-        -1 is no or null. A state is counted from the question's first one; a device without one answers null (-1).
+        -1 is no, or null: there is no state or cell. A state counts from the question's first one.
         """
         keys, about = grant.reporters, grant.question.about
         if about == "older":

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import itertools
+import json
 import re
 import time
 
@@ -229,9 +230,14 @@ def test_once_the_overlap_is_over_the_old_agreement_key_is_gone(tmp_path):
         assert len(live.service.runtime.campaign.ring.successions) == 1
 
 
-def test_a_folder_of_the_first_wire_version_is_refused_with_one_line(tmp_path):
-    (tmp_path / "curator.key").write_text("ab" * 32 + "\n")
-    with pytest.raises(SettingError, match=r"wire version 1.*another --folder"):
+@pytest.mark.parametrize("kept", ["one key", "a key followed in version 2"])
+def test_keys_of_an_earlier_wire_version_are_refused_with_one_line(kept, tmp_path):
+    text = "ab" * 32
+    if kept != "one key":
+        fields = {"signing": text, "agreement": text, "before": None}
+        text = json.dumps(fields | {"successions": [(b"\2" + bytes(136)).hex()]})
+    (tmp_path / "curator.key").write_text(text + "\n")
+    with pytest.raises(SettingError, match=r"earlier wire version than 3.*another --folder"):
         asyncio.run(Service(Settings.load(None, {"folder": str(tmp_path)})).start())
 
 
