@@ -288,7 +288,7 @@ class Curator:
         uncertainty = None
         if outcome.variances is not None and context.mass is not None:
             counts = state.streams.counts
-            uncertainty = standard_errors(counts, context.mass, outcome.variances)
+            uncertainty = standard_errors(counts, context.mass, outcome.variances, self.grid)
             state.errors += 1.0, uncertainty.cell_errors.mean(), uncertainty.flow_errors.mean()
         n_reports = sum(grant.reporters.size for grant in granted)
         spends = [grant.epsilon for grant in granted]

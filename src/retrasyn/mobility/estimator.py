@@ -36,6 +36,8 @@ _KIND_SPREADS = ((1.5, 0.7), (0.5, 0.5))  # of both, by level
 _FIELDS = ((4.0, 1.0, 0.09), (0.36, 0.5, 0.01))  # variance, range and nugget of u, by level
 _FEW_REPORTS = 2000  # up to here, more rounds are worth their time
 _ROUNDS, _FIRST_ROUNDS = 2, 6
+_LAG = 2.0  # times the square of what has moved between the levels of a chain
+_MOST_RELATIVE = 2.0
 _SHARED = 0.005  # share of trust spread evenly at each timestamp, to adapt quickly to changes
 
 
@@ -57,33 +59,47 @@ class Prior:
     them on coarse grids, as many as reports can tell apart on fine ones.
     """
 
-    moves: npt.NDArray[
-        np.int32
-    ]  # [n_moves, 3]: origin, destination, and 0 stay, 1 straight, 2 diagonal
+    moves: npt.NDArray[np.int32]  # [n_moves, 3]: origin, destination and kind
     modes: Vector  # [n_cells, n_modes], orthonormal
-    base: Vector  # [n_cells + 2], mean heights of cells and of kinds of move
     spreads: Vector  # [2, n_modes + 2], standard deviations by level
-    flow: Flow
+    base: Vector  # [n_cells + 2], mean heights of cells and of kinds of move
 
     @classmethod
     def of(cls, states: StateSpace) -> Prior:
-        """Return the prior over a grid's moves."""
-        side, n_cells = states.grid.side, states.grid.n_cells
+        """Return the prior over a grid's moves, which stay (0), go straight (1) or across (2)."""
+        side = states.grid.side
         ends = states.origins, states.destinations
         steps = np.abs(np.subtract(*(np.divmod(cells, side) for cells in ends)))
         moves = np.stack([*ends, steps.sum(axis=0)], axis=1).astype(np.int32)
-        modes, spreads = _waves(side)
-        base = np.append(np.zeros(n_cells), _KINDS)
-        flow = Flow(np.empty(states.n_moves), np.empty(states.n_moves), np.empty(n_cells))
-        kernels.shares_of(base, moves, flow.shares)
-        unseen = np.zeros((2, spreads.shape[1], spreads.shape[1]))
+        base = np.append(np.zeros(side * side), _KINDS)
+        return cls(moves, *_waves(side), base)
+
+    def flow(self, shares: Vector, hessian: Vector, level: int) -> Flow:
+        """Return a flow with its uncertainty, from the curvature of what reports say."""
+        flow = Flow(shares, np.empty(shares.size), np.empty(self.modes.shape[0]))
         kernels.variances(
-            flow.shares, moves, modes, spreads, unseen, flow.variances, flow.arrival_variances
+            shares,
+            self.moves,
+            self.modes,
+            self.spreads[level],
+            hessian,
+            flow.variances,
+            flow.arrival_variances,
         )
-        return cls(moves, modes, base, spreads, flow)
+        return flow
+
+    def unseen(self) -> Flow:
+        """Return the flow before any report."""
+        shares, n_parameters = np.empty(self.moves.shape[0]), self.spreads.shape[1]
+        kernels.shares_of(self.base, self.moves, shares)
+        return self.flow(shares, np.zeros((n_parameters, n_parameters)), 0)
 
 
-prior_of = lru_cache(maxsize=4)(Prior.of)
+@lru_cache(maxsize=4)
+def prior_of(states: StateSpace) -> tuple[Prior, Flow]:
+    """Return the prior over a grid's moves, and the flow before any report."""
+    prior = Prior.of(states)
+    return prior, prior.unseen()
 
 
 def _waves(side: int) -> tuple[Vector, Vector]:
@@ -156,6 +172,16 @@ def judged(trust: Vector, losses: Vector, variance: float) -> Vector:
     return kept
 
 
+def _skewed(variances: Vector, shares: Vector) -> Vector:
+    """Widen variances as logarithms of shares are uncertain: they may be many times what they seem.
+
+    Quiet cells count as average ones, so that what is little does not look unknown.
+    """
+    relative = variances / np.maximum(shares, shares.mean()) ** 2
+    widened: Vector = variances * np.exp(np.minimum(relative, _MOST_RELATIVE))
+    return widened
+
+
 @dataclass(slots=True)
 class FlowMemory:
     """Both kinds of reports about moves, the chains fitted to them, and the trust in each.
@@ -172,17 +198,12 @@ class FlowMemory:
     variance: float = 0.0  # of an estimate from one report; 0 before the first
 
     def __post_init__(self) -> None:
-        prior = self.prior
+        prior, unseen = prior_of(self.states)
         self.moves = ReportSums.empty(self.states.n_moves)
         self.arrivals = ReportSums.empty(self.states.grid.n_cells)
         self.standard = np.zeros((N_CHAINS, *prior.spreads.shape))
-        self.shares = np.tile(prior.flow.shares, (N_CHAINS + 1, 1))
+        self.shares = np.tile(unseen.shares, (N_CHAINS + 1, 1))
         self.trust = np.full(N_CHAINS + 1, 1.0 / (N_CHAINS + 1))
-
-    @property
-    def prior(self) -> Prior:
-        """What is believed before any report."""
-        return prior_of(self.states)
 
     @property
     def started(self) -> bool:
@@ -222,54 +243,58 @@ class FlowMemory:
 
     def fit(self) -> Flow:
         """Fit both chains to the sums; return the mean of their flows and the prior's by trust."""
-        prior, n_cells = self.prior, self.states.grid.n_cells
-        flows = []
         known = self.moves.weights[0] + self.arrivals.weights[0]
         rounds = _FIRST_ROUNDS if known <= _FEW_REPORTS else _ROUNDS
-        for chain in range(N_CHAINS):
-            heights, curvatures = prior.base, np.zeros((2, *(2 * prior.spreads.shape[1:])))
-            for level in range(2):
-                which = 2 * chain + level
-                observed, weight = self.moves.balanced(which)
-                arriving, arrival_weight = self.arrivals.balanced(which)
-                base, heights = heights, np.empty(n_cells + 2)
-                kernels.fit(
-                    base,
-                    prior.modes,
-                    prior.spreads[level],
-                    prior.moves,
-                    observed,
-                    weight / self.variance,
-                    arriving,
-                    arrival_weight / self.variance,
-                    rounds,
-                    self.standard[chain, level],
-                    heights,
-                    self.shares[chain],
-                    curvatures[level],
-                )
-            flow = Flow(self.shares[chain], np.empty(self.states.n_moves), np.empty(n_cells))
-            kernels.variances(
-                flow.shares,
-                prior.moves,
+        chains = [self._fit(chain, rounds) for chain in range(N_CHAINS)]
+        return self._mixed([*chains, prior_of(self.states)[1]])
+
+    def _fit(self, chain: int, rounds: int) -> Flow:
+        """Fit a long past, then how a shorter one deviates from it.
+
+        What has moved between the two goes on moving, and the shorter one lags behind, too: that
+        is a part of the uncertainty.
+        """
+        prior, _ = prior_of(self.states)
+        heights, shares = prior.base, self.shares[chain]
+        hessian = np.empty((prior.spreads.shape[1], prior.spreads.shape[1]))
+        for level in range(2):
+            earlier = shares.copy()
+            observed, weight = self.moves.balanced(2 * chain + level)
+            arriving, arrival_weight = self.arrivals.balanced(2 * chain + level)
+            base, heights = heights, np.empty(heights.size)
+            kernels.fit(
+                base,
                 prior.modes,
-                prior.spreads,
-                curvatures,
-                flow.variances,
-                flow.arrival_variances,
+                prior.spreads[level],
+                prior.moves,
+                observed,
+                weight / self.variance,
+                arriving,
+                arrival_weight / self.variance,
+                rounds,
+                self.standard[chain, level],
+                heights,
+                shares,
+                hessian,
             )
-            flows.append(flow)
-        return self._mixed([*flows, prior.flow])
+        flow = prior.flow(shares, hessian, level)
+        moved = shares - earlier
+        return Flow(
+            shares,
+            flow.variances + _LAG * moved**2,
+            flow.arrival_variances + _LAG * self._arriving(moved[None])[0] ** 2,
+        )
 
     def _mixed(self, flows: Sequence[Flow]) -> Flow:
         """Return the mean flow by trust; where flows differ, they are uncertain."""
         shares = self.trust @ self.shares
         gaps = self.shares - shares
-        return Flow(
-            shares,
-            self.trust @ (gaps**2 + [flow.variances for flow in flows]),
-            self.trust @ (self._arriving(gaps) ** 2 + [flow.arrival_variances for flow in flows]),
+        of_moves = self.trust @ (gaps**2 + [flow.variances for flow in flows])
+        of_arrivals = self.trust @ (
+            self._arriving(gaps) ** 2 + [flow.arrival_variances for flow in flows]
         )
+        arriving = self._arriving(shares[None])[0]
+        return Flow(shares, _skewed(of_moves, shares), _skewed(of_arrivals, arriving))
 
     def _arriving(self, shares: Vector) -> Vector:
         """Return the arrivals in every cell: [..., n_cells]."""

@@ -367,23 +367,14 @@ def variances(
     moves: npt.NDArray[np.int32],
     modes: npt.NDArray[np.float64],
     spreads: npt.NDArray[np.float64],
-    hessians: npt.NDArray[np.float64],
+    hessian: npt.NDArray[np.float64],
     of_moves: npt.NDArray[np.float64],
     of_arrivals: npt.NDArray[np.float64],
 ) -> None:
-    """Write the variance of every share and of every cell's arrivals.
-
-    `spreads` and `hessians` are those of the lower and the upper level; what is unknown about the
-    lower one is carried through the upper.
-    """
+    """Write the variance of every share and of every cell's arrivals, by the curvature."""
     n_cells, n_modes = modes.shape
-    upper = _covariance_root(hessians[1], spreads[1])
-    covariance = _times(upper.T.copy(), upper)
-    kept = -_times(covariance, hessians[1])
-    for a in range(n_modes + 2):
-        kept[a, a] += 1.0
-    carried = _times(_covariance_root(hessians[0], spreads[0]), kept.T.copy())
-    covariance += _times(carried.T.copy(), carried)
+    root = _covariance_root(hessian, spreads)
+    covariance = _times(root.T.copy(), root)
     mean, slopes = np.zeros(n_modes + 2), np.zeros((n_cells, n_modes + 2))
     _add_slopes(shares, moves, modes, mean, slopes, np.zeros(slopes.shape))
     arriving = np.zeros(n_cells)

@@ -16,6 +16,8 @@ from retrasyn.space import StateSpace
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from retrasyn.space import Grid
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MobilityModel:
@@ -63,18 +65,22 @@ def standard_errors(
     cell_counts: npt.NDArray[np.int64],
     mass: npt.NDArray[np.float64],
     variances: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
+    grid: Grid,
 ) -> Uncertainty:
     """Return shares and standard errors of synthetic points [n_cells] and moves [n_cells, 9].
 
-    `variances` are those of the moves' shares and of the arrivals; synthetic streams are as many
-    as the real ones, whose own number in a cell is chance as well.
+    `variances` are those of the moves' shares and of the arrivals. Besides, real people in a cell
+    are few enough to vary by chance, and the synthetic ones are not exactly where they should be.
     """
     n_points = max(int(cell_counts.sum()), 1)
     shares = cell_counts / n_points
     of_moves, of_arrivals = variances
+    near = grid.neighbour_table >= 0
+    arriving = np.bincount(grid.neighbour_table[near], mass[near], grid.n_cells)
+    chance = shares * (1.0 - shares) / n_points
     return Uncertainty(
         cell_shares=shares,
-        cell_errors=np.sqrt(of_arrivals + shares * (1.0 - shares) / n_points),
+        cell_errors=np.sqrt(of_arrivals + chance + (shares - arriving) ** 2),
         flow_shares=mass,
         flow_errors=np.sqrt(of_moves + mass * (1.0 - mass) / n_points),
     )
