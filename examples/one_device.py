@@ -24,7 +24,7 @@ TERMS = dict(  # noqa: C408
     name="city", box=(0, 0, 6_000_000, 6_000_000), side=6, state_order=1,
     n_states=328, period=PERIOD, epoch=EPOCH, window=10, unit="position", gap=11, epsilon=1_000_000,
     division="population", sampling="phase", oracle="oue", presence="count", jump="clamp", ages=(),
-    size_source="counted", strata=("transition",), other_shares=(), lifetime_cap=10**9, retention=10,
+    size_source="counted", strata=("transition",), other_shares=(), lifetime_cap=10**9, retention=9,
 )  # fmt: skip
 
 

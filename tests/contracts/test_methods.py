@@ -12,6 +12,7 @@ from retrasyn.interpretation import SAFE
 from retrasyn.methods import configure, find_method, parts_of, settings_of
 from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.city import CITY_BOX, demo_city
+from retrasyn.simulation.population import SimulatedDevices
 from retrasyn.simulation.stream import Live
 from retrasyn.space import Box, Grid, StateSpace
 from retrasyn.synthesis.lifecycle import Immortal
@@ -128,6 +129,30 @@ def test_no_window_is_over_epsilon_in_the_declared_unit_and_key(name, real, wind
 def test_by_default_no_person_exceeds_epsilon_in_any_window_of_positions(name, real, window, seed):
     _, receipt = synthesize(real, name, box=BOX, grid=3, window=window, seed=seed)
     assert receipt.worst_window.person_position.epsilon <= 1.0
+
+
+@pytest.mark.parametrize("name", [name for name, row in METHODS.items() if row.cells])
+def test_every_person_has_one_role_and_spends_at_most_epsilon_and_the_worst_exactly_it(
+    name, city, monkeypatch
+):
+    told, honest = {}, SimulatedDevices.answers_to
+
+    def answers_to(self, grant):
+        for person in self.persons_of(grant).tolist():
+            told.setdefault(person, []).append((grant.t, grant.question.about))
+        return honest(self, grant)
+
+    monkeypatch.setattr(SimulatedDevices, "answers_to", answers_to)
+    _, receipt = synthesize(city, name, box=CITY_BOX, window=10, seed=3)
+    states = {"transition", "move", "enter", "quit"}
+    roles = [{"state" if about in states else about for _, about in said} for said in told.values()]
+    assert all(len(role) == 1 for role in roles)
+    n_cells = sum(role == {"cell"} for role in roles)
+    assert n_cells == pytest.approx(0.45 * len(roles), rel=0.2)
+    for said in told.values():
+        times = sorted(t for t, _ in said)
+        assert min(np.diff(times), default=11) >= 11
+    assert receipt.worst_window.person_position.epsilon == 1.0
 
 
 @pytest.mark.parametrize("name", SIZED)

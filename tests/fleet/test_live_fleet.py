@@ -56,7 +56,7 @@ def fold_plainly(line, manifest, numbers):
         assert at == t
         value = int.from_bytes(frame[HEAD.size : -16], "little")
         bits = [value >> place & 1 for place in range(n_states)]
-        question = Question()
+        question = Question(about="cell") if code == 5 else Question()
         if code >= 16:
             question = Question(about="older", threshold=manifest.ages[code - 16])
         answers.setdefault(question, []).append((numbers[device], bits))
