@@ -17,7 +17,14 @@ from retrasyn.arrays import with_prefix, without_prefix
 from retrasyn.mechanisms.base import Outcome
 from retrasyn.messages import Ask, Estimate, Question
 from retrasyn.mobility.durations import AgeMemory
-from retrasyn.mobility.estimator import EndMemory, Flow, FlowMemory, PresenceMemory
+from retrasyn.mobility.estimator import (
+    LEAST_TOTAL,
+    UNKNOWN_TOTAL,
+    EndMemory,
+    Flow,
+    FlowMemory,
+    PresenceMemory,
+)
 from retrasyn.privacy.selection import age_thresholds
 
 if TYPE_CHECKING:
@@ -175,7 +182,7 @@ def _released(memory: LogLinearMemory, flow: Flow, totals: Vector | None, view: 
         numbers = view.flags.n_entering, view.flags.ages_of_quitters.size
         ending = np.array(numbers) / max(view.size + numbers[1], 1)
     else:
-        ending = np.full(2, 0.02) if totals is None else np.maximum(totals, 1e-3)
+        ending = np.full(2, UNKNOWN_TOTAL) if totals is None else np.maximum(totals, LEAST_TOTAL)
         where = ends.fit(ending, memory.flow.variance / memory.present**2)
     moving = max(1.0 - float(ending.sum()), _LEAST_MOVING)
     if moving == _LEAST_MOVING:  # noise of few reports; all shares must still sum to 1

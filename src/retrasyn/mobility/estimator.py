@@ -327,7 +327,7 @@ class FlowMemory:
 
 
 _USUAL = 0.98  # memory of where people usually are
-_UNKNOWN_TOTAL, _LEAST_TOTAL = 0.02, 1e-3
+UNKNOWN_TOTAL, LEAST_TOTAL = 0.02, 1e-3
 _TILT_SPREAD = 0.4
 _MOST_TILT, _MOST_TILT_STEP = 3.0, 0.5
 _TILT_ROUNDS = 2
@@ -358,9 +358,9 @@ class EndMemory:
     def totals(self) -> Vector:
         """Return the shares that enter and quit as the reports so far have them: [2]."""
         if self.usual is None or not self.weights.all():
-            return np.full(2, _UNKNOWN_TOTAL)
+            return np.full(2, UNKNOWN_TOTAL)
         means = self.sums / self.weights[:, None]
-        return np.maximum(means @ self.usual / (self.usual @ self.usual), _LEAST_TOTAL)
+        return np.maximum(means @ self.usual / (self.usual @ self.usual), LEAST_TOTAL)
 
     def follow(self, arriving: Vector) -> None:
         """Move where people usually are towards where they are now."""

@@ -138,22 +138,29 @@ def _add_slopes(
     spread: npt.NDArray[np.float64],
 ) -> None:
     """Add up what each parameter does to all moves, to arrivals, and to the squares of moves."""
-    n_modes = modes.shape[1]
+    n_cells, n_modes = modes.shape
+    arriving, squares = np.zeros(n_cells), np.zeros(n_cells)
     for s in range(shares.size):
         i, j, kind = moves[s]
-        share, half_square = shares[s], 0.5 * shares[s] * shares[s]
+        half, quarter = 0.5 * shares[s], 0.25 * shares[s] * shares[s]
+        arriving[j] += half
+        squares[i] += quarter
+        squares[j] += quarter
         for a in range(n_modes):
-            effect = 0.5 * (modes[i, a] + modes[j, a])
-            mean[a] += share * effect
-            slopes[j, a] += share * effect
-            spread[i, a] += half_square * effect
-            spread[j, a] += half_square * effect
+            slopes[j, a] += half * modes[i, a]
+            spread[i, a] += quarter * modes[j, a]
+            spread[j, a] += quarter * modes[i, a]
         for k in range(2):
             effect = float(kind if k == 0 else kind // 2)
-            mean[n_modes + k] += share * effect
-            slopes[j, n_modes + k] += share * effect
-            spread[i, n_modes + k] += half_square * effect
-            spread[j, n_modes + k] += half_square * effect
+            slopes[j, n_modes + k] += 2.0 * half * effect
+            spread[i, n_modes + k] += 2.0 * quarter * effect
+            spread[j, n_modes + k] += 2.0 * quarter * effect
+    for i in range(n_cells):
+        for a in range(n_modes):
+            slopes[i, a] += arriving[i] * modes[i, a]
+            spread[i, a] += squares[i] * modes[i, a]
+        for a in range(n_modes + 2):
+            mean[a] += slopes[i, a]
 
 
 @njit(nogil=True, cache=True)
