@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FACTORS = np.array([1.0, 0.99, 0.93, 0.8])  # of forgetting, by timestamp
 N_CHAINS = 2  # the slow one fits the first two factors, the fast one the others
-MOST_MODES = 100
+MOST_MODES = 81
 _KINDS = (-3.0, 0.3)  # prior means of a_1 and of a_2 - 2 a_1
 _KIND_SPREADS = ((1.5, 0.7), (0.5, 0.5))  # of both, by level
 _FIELDS = ((4.0, 1.0, 0.09), (0.36, 0.5, 0.01))  # variance, range and nugget of u, by level
