@@ -61,13 +61,15 @@ class LogLinearMemory:
     @property
     def _parts(self) -> dict[str, AgeMemory | PresenceMemory | FlowMemory | EndMemory]:
         """What is remembered, by the prefix of its arrays."""
-        named = {
-            "flow": self.flow,
-            "ends": self.ends,
-            "ages": self.ages,
-            "presence": self.presence,
+        parts: dict[str, AgeMemory | PresenceMemory | FlowMemory | EndMemory] = {
+            "flow_": self.flow,
+            "ends_": self.ends,
         }
-        return {f"{name}_": part for name, part in named.items() if part is not None}
+        if self.ages is not None:
+            parts["ages_"] = self.ages
+        if self.presence is not None:
+            parts["presence_"] = self.presence
+        return parts
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the memory as plain arrays."""
@@ -158,9 +160,9 @@ def _learn(
     present = memory.present
     if view.flags is not None:  # only those who move, start or stop were asked about it
         moves, moving = answers.get("move"), 1.0
-        for which, about in enumerate(("enter", "quit")):
-            if about in answers:
-                memory.ends.add(which, answers[about].frequencies, answers[about].n)
+        for which, ending in enumerate((answers.get("enter"), answers.get("quit"))):
+            if ending is not None:
+                memory.ends.add(which, ending.frequencies, ending.n)
     else:
         moves, moving = answers.get("transition"), None
         if moves is not None and totals is not None:
@@ -176,7 +178,8 @@ def _learn(
 def _released(memory: LogLinearMemory, flow: Flow, totals: Vector | None, view: View) -> Vector:
     """Return the frequencies of all states: moves, and where people enter and quit."""
     states, ends = memory.states, memory.ends
-    ends.follow(np.bincount(states.destinations, flow.shares, states.grid.n_cells))
+    arriving: Vector = np.bincount(states.destinations, flow.shares, states.grid.n_cells)
+    ends.follow(arriving)
     if view.flags is not None:
         where = ends.fit(np.ones(2), memory.flow.variance)
         numbers = view.flags.n_entering, view.flags.ages_of_quitters.size
