@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 Vector: TypeAlias = "npt.NDArray[np.float64]"
 
 _LEAST_MOVING = 0.05
-_LEAST_PRESENCE = 0.01
 
 
 @dataclass(slots=True)
@@ -96,11 +95,6 @@ class LogLinearMemory:
         twin.flow, twin.ends = self.flow.copied(), self.ends.copied()
         return twin
 
-    @property
-    def present(self) -> float:
-        """Share of those asked that are present."""
-        return 1.0 if self.presence is None else max(self.presence.share, _LEAST_PRESENCE)
-
 
 @dataclass(frozen=True, slots=True)
 class LogLinear:
@@ -155,9 +149,11 @@ def _learn(
 ) -> Flow | None:
     """Add the answers of a timestamp to the memory; return the flow, None before any report."""
     n_moves, n_cells = memory.states.n_moves, memory.states.grid.n_cells
-    if memory.presence is not None and "present" in answers:
-        memory.presence.update(answers["present"])
-    present = memory.present
+    present = 1.0
+    if memory.presence is not None:
+        if "present" in answers:
+            memory.presence.update(answers["present"])
+        present = memory.presence.share
     if view.flags is not None:  # only those who move, start or stop were asked about it
         moves, moving = answers.get("move"), 1.0
         for which, ending in enumerate((answers.get("enter"), answers.get("quit"))):
@@ -165,28 +161,27 @@ def _learn(
                 memory.ends.add(which, ending.frequencies, ending.n)
     else:
         moves, moving = answers.get("transition"), None
-        if moves is not None and totals is not None:
+        if moves is not None and totals is not None and present > 0:
             moving = present * max(1.0 - float(totals.sum()), _LEAST_MOVING)
             parts = np.split(moves.frequencies, [n_moves, n_moves + n_cells])
             moves = Estimate(frequencies=parts[0], variance=moves.variance, n=moves.n)
             for which in (0, 1):
-                memory.ends.add(which, parts[1 + which] / present, moves.n)
+                memory.ends.add(which, parts[1 + which], moves.n, present)
     memory.flow.update(moves, answers.get("cell"), moving=moving, present=present)
     return memory.flow.fit() if memory.flow.started else None
 
 
 def _released(memory: LogLinearMemory, flow: Flow, totals: Vector | None, view: View) -> Vector:
     """Return the frequencies of all states: moves, and where people enter and quit."""
-    states, ends = memory.states, memory.ends
-    arriving: Vector = np.bincount(states.destinations, flow.shares, states.grid.n_cells)
-    ends.follow(arriving)
+    ends = memory.ends
+    ends.follow(memory.flow.arriving(flow.shares))
     if view.flags is not None:
         where = ends.fit(np.ones(2), memory.flow.variance)
         numbers = view.flags.n_entering, view.flags.ages_of_quitters.size
         ending = np.array(numbers) / max(view.size + numbers[1], 1)
     else:
         ending = np.full(2, UNKNOWN_TOTAL) if totals is None else np.maximum(totals, LEAST_TOTAL)
-        where = ends.fit(ending, memory.flow.variance / memory.present**2)
+        where = ends.fit(ending, memory.flow.variance)
     moving = max(1.0 - float(ending.sum()), _LEAST_MOVING)
     if moving == _LEAST_MOVING:  # noise of few reports; all shares must still sum to 1
         ending *= (1.0 - moving) / ending.sum()

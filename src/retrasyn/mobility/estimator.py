@@ -227,8 +227,8 @@ class FlowMemory:
         parts = []
         if moves is not None and moving is not None:
             parts.append((self.moves, moves, moving, self.shares))
-        if arrivals is not None:
-            parts.append((self.arrivals, arrivals, present, self._arriving(self.shares)))
+        if arrivals is not None and present > 0:
+            parts.append((self.arrivals, arrivals, present, self._predicted_arrivals()))
         for _, estimate, _, _ in parts:
             self.variance = estimate.variance * estimate.n
         if parts and self.started:
@@ -278,29 +278,30 @@ class FlowMemory:
                 shares,
                 hessian,
             )
-        flow = prior.flow(shares, hessian, level)
-        moved = shares - earlier
+        flow, moved = prior.flow(shares, hessian, level), shares - earlier
         return Flow(
             shares,
             flow.variances + _LAG * moved**2,
-            flow.arrival_variances + _LAG * self._arriving(moved[None])[0] ** 2,
+            flow.arrival_variances + _LAG * self.arriving(moved) ** 2,
         )
 
     def _mixed(self, flows: Sequence[Flow]) -> Flow:
         """Return the mean flow by trust; where flows differ, they are uncertain."""
         shares = self.trust @ self.shares
-        gaps = self.shares - shares
-        of_moves = self.trust @ (gaps**2 + [flow.variances for flow in flows])
-        of_arrivals = self.trust @ (
-            self._arriving(gaps) ** 2 + [flow.arrival_variances for flow in flows]
-        )
-        arriving = self._arriving(shares[None])[0]
+        arriving = self.arriving(shares)
+        gaps = self.shares - shares, self._predicted_arrivals() - arriving
+        of_moves = self.trust @ (gaps[0] ** 2 + [flow.variances for flow in flows])
+        of_arrivals = self.trust @ (gaps[1] ** 2 + [flow.arrival_variances for flow in flows])
         return Flow(shares, _skewed(of_moves, shares), _skewed(of_arrivals, arriving))
 
-    def _arriving(self, shares: Vector) -> Vector:
-        """Return the arrivals in every cell: [..., n_cells]."""
+    def _predicted_arrivals(self) -> Vector:
+        """Return the arrivals that each prediction foresees: [n_chains + 1, n_cells]."""
+        return np.array([self.arriving(row) for row in self.shares])
+
+    def arriving(self, shares: Vector) -> Vector:
+        """Return the arrivals in every cell, [n_cells], by the shares of moves, [n_moves]."""
         destinations, n_cells = self.states.destinations, self.states.grid.n_cells
-        return np.array([np.bincount(destinations, row, n_cells) for row in shares])
+        return np.bincount(destinations, shares, n_cells).astype(np.float64, copy=False)
 
     def copied(self) -> FlowMemory:
         """Return an independent copy."""
@@ -342,7 +343,7 @@ class EndMemory:
     """
 
     sums: Vector  # [2, n_cells]
-    weights: Vector  # [2], numbers of reports
+    weights: Vector  # [2]
     tilt: Vector  # [n_cells], logarithms
     usual: Vector | None = None  # [n_cells], sums to 1; None before the first flow
 
@@ -351,10 +352,10 @@ class EndMemory:
         """Return the memory without reports."""
         return cls(np.zeros((2, n_cells)), np.zeros(2), np.zeros(n_cells))
 
-    def add(self, which: int, frequencies: Vector, n: int) -> None:
-        """Add reports about entering (0) or quitting (1)."""
-        self.sums[which] += n * frequencies
-        self.weights[which] += n
+    def add(self, which: int, frequencies: Vector, n: int, share: float = 1.0) -> None:
+        """Add reports about entering (0) or quitting (1), of which `share` are of the present."""
+        self.sums[which] += n * share * frequencies
+        self.weights[which] += n * share**2
 
     def totals(self) -> Vector:
         """Return the shares that enter and quit as the reports so far have them: [2]."""
