@@ -174,14 +174,14 @@ def _learn(
 def _released(memory: LogLinearMemory, flow: Flow, totals: Vector | None, view: View) -> Vector:
     """Return the frequencies of all states: moves, and where people enter and quit."""
     ends = memory.ends
-    ends.follow(memory.flow.arriving(flow.shares))
+    around = ends.follow(memory.flow.arriving(flow.shares), memory.flow.alarm)
     if view.flags is not None:
-        where = ends.fit(np.ones(2), memory.flow.variance)
+        where = ends.fit(around, np.ones(2), memory.flow.variance)
         numbers = view.flags.n_entering, view.flags.ages_of_quitters.size
         ending = np.array(numbers) / max(view.size + numbers[1], 1)
     else:
         ending = np.full(2, UNKNOWN_TOTAL) if totals is None else np.maximum(totals, LEAST_TOTAL)
-        where = ends.fit(ending, memory.flow.variance)
+        where = ends.fit(around, ending, memory.flow.variance)
     moving = max(1.0 - float(ending.sum()), _LEAST_MOVING)
     if moving == _LEAST_MOVING:  # noise of few reports; all shares must still sum to 1
         ending *= (1.0 - moving) / ending.sum()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Vector = npt.NDArray[np.float64]
 
-FACTORS = np.array([1.0, 0.99, 0.93, 0.8])  # of forgetting, by timestamp
+FACTORS = np.array([1.0, 0.99, 0.95, 0.7])  # of forgetting, by timestamp
 N_CHAINS = 2  # the slow one fits the first two factors, the fast one the others
 MOST_MODES = 81
 _KINDS = (-3.0, 0.3)  # prior means of a_1 and of a_2 - 2 a_1
@@ -211,6 +211,11 @@ class FlowMemory:
         """Whether there has been any report."""
         return bool(self.moves.weights[0] + self.arrivals.weights[0] > 0)
 
+    @property
+    def alarm(self) -> float:
+        """Trust in the fast chain: how surely people do other things than they used to."""
+        return float(self.trust[N_CHAINS - 1])
+
     def update(
         self,
         moves: Estimate | None,
@@ -364,19 +369,22 @@ class EndMemory:
         means = self.sums / self.weights[:, None]
         return np.maximum(means @ self.usual / (self.usual @ self.usual), LEAST_TOTAL)
 
-    def follow(self, arriving: Vector) -> None:
-        """Move where people usually are towards where they are now."""
+    def follow(self, arriving: Vector, alarm: float) -> Vector:
+        """Move where people usually are towards where they are now; return where they may end.
+
+        The more of an alarm there is, the more that is where they are now.
+        """
         now = (
             arriving
             if self.usual is None
             else self.usual + (1.0 - _USUAL) * (arriving - self.usual)
         )
         self.usual = now / now.sum()
+        return alarm * arriving + (1.0 - alarm) * self.usual
 
-    def fit(self, totals: Vector, variance: float) -> Vector:
-        """Adjust the tilt to the reports; return the distribution over cells: [n_cells]."""
-        assert self.usual is not None  # noqa: S101 - a flow was followed before
-        logarithms = np.log(np.maximum(self.usual, 1e-300))
+    def fit(self, around: Vector, totals: Vector, variance: float) -> Vector:
+        """Adjust the tilt of a distribution to the reports; return it tilted: [n_cells]."""
+        logarithms = np.log(np.maximum(around, 1e-300))
         for _ in range(_TILT_ROUNDS):
             where = _normalised(logarithms + self.tilt)
             known = self.weights > 0
