@@ -31,7 +31,7 @@ from retrasyn.simulation.accounting import AccountedRun
 from retrasyn.sinks.collected import Collected, Snapshot
 from retrasyn.sinks.parts import Scattered
 
-FORMAT = 2
+FORMAT = 3
 EVERY_SECONDS = 2.0
 
 
