@@ -13,7 +13,6 @@ import numpy.typing as npt
 import retrasyn
 from retrasyn.metrics.density import density_errors
 from retrasyn.metrics.pair import Pair
-from retrasyn.mobility.estimator import STAY
 from retrasyn.oracles.oue import OUE
 from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.stream import Live
@@ -24,6 +23,7 @@ SEEDS = (1, 2, 3)
 CHANGE = 60  # the timestamp from which on everybody heads elsewhere
 CELL = 14  # one of the four in the middle, whose shares change most over the day
 SURE = 1.645  # standard errors to either side of a 90 % interval
+GAP = 21  # timestamps until everybody has been asked once
 
 Series = npt.NDArray[np.float64]
 
@@ -175,57 +175,61 @@ def draw_change() -> str:
     return svg(860, 372, "Density error around a sudden change", about, chart.parts)
 
 
+def cell_reports(live: Live) -> Series:
+    """Return the sums of all cell reports so far, and last their number: [n_cells + 1]."""
+    arrivals = live.simulation.curator.state.memory.flow.arrivals
+    return np.append(arrivals.sums[0], arrivals.weights[0])
+
+
+def shares_of_reports(sums: list[Series], gap: int) -> Series:
+    """Return what the cell reports of the last `gap` timestamps say: [n_cells]."""
+    latest = sums[-1] - (sums[-1 - gap] if len(sums) > gap else 0.0)
+    return latest[:-1] / latest[-1]
+
+
 def draw_cell() -> str:
-    """Draw what is known of one cell: reports alone, filtered, released, and the truth."""
+    """Draw what is known of one cell: reports alone, a window of them, released, and the truth."""
     real = retrasyn.demo_city(seed=SEEDS[0])
     live = Live.start(RunSettings.of("steered", grid=GRID, seed=SEEDS[0]))
-    states = live.simulation.curator.states
-    n_moves, n_cells = states.n_moves, GRID.n_cells
-    arriving = np.flatnonzero(states.destinations == CELL)
-    here = np.append(arriving, n_moves + CELL)  # moves to the cell, and entering in it
-    rows = []
+    rows, sums = [], []
     for t in range(real.first_t, real.last_t + 1):
         now = real.t == t
         people = real.traj_id[now].tolist(), real.x[now].tolist(), real.y[now].tolist()
         release = live.step(t, *people, real.user_id[now].tolist())[-1]
-        memory = live.simulation.curator.state.memory
-        bank, known = memory.banks["transition"], release.uncertainty
-        true = np.mean(GRID.cells_of(real.x[now], real.y[now]) == CELL)
-        points = memory.released[: n_moves + n_cells].sum()  # all but those who just quit
-        newest = bank.sums[0] / bank.weights[0]  # the speed that remembers nothing
+        sums.append(cell_reports(live))
         rows.append(
             (
-                true,
-                newest[here].sum() / points,
-                bank.read(STAY)[0][here].sum() / points,
-                known.cell_shares[CELL],
-                known.cell_errors[CELL],
+                np.mean(GRID.cells_of(real.x[now], real.y[now]) == CELL),
+                shares_of_reports(sums, 1)[CELL],
+                shares_of_reports(sums, GAP)[CELL],
+                release.uncertainty.cell_shares[CELL],
+                release.uncertainty.cell_errors[CELL],
             )
         )
-    true, newest, filtered, share, error = np.array(rows).T
-    far = Chart(true.size, (-0.6, 0.6), bottom=216)
-    far.axes(0.3, "share of all people who are in this cell", ".0%")
+    true, newest, window, share, error = np.array(rows).T
+    far = Chart(true.size, (-0.2, 0.4), bottom=216)
+    far.axes(0.2, "share of all people who are in this cell", ".0%")
     far.dots(newest)
     near = Chart(true.size, (0.0, 0.2), top=262, bottom=466)
     near.axes(0.05, "the same, enlarged", ".0%")
     near.times()
     near.band(share - SURE * error, share + SURE * error)
-    near.line(filtered, "mid thin")
+    near.line(window, "mid thin")
     for chart in (far, near):
         chart.line(share, "ours")
         chart.line(true, "truth dash")
     far.parts.append(text(20, 28, "One cell of the built-in city, over a day", kind="title"))
     far.legend(
         [
-            ("dots", "reports of one timestamp"),
-            ("mid thin", "filtered"),
+            ("dots", "cell reports, one timestamp"),
+            ("mid thin", "the last 21"),
             ("ours", "released by steered"),
             ("band", "its 90 % interval"),
             ("truth dash", "truth"),
         ],
-        widths=[205, 100, 170, 155, 90],
+        widths=[220, 115, 170, 155, 90],
     )
-    for name, series in {"reports": newest, "filtered": filtered, "released": share}.items():
+    for name, series in {"reports": newest, "window": window, "released": share}.items():
         print(f"{name}: off by {np.sqrt(np.mean((series - true) ** 2)):.4f} (root mean square)")
     print(f"90 % interval covers {np.mean(np.abs(share - true) <= SURE * error):.0%}")
     about = "Noisy dots scatter widely; the released curve with its band follows the truth."
@@ -264,77 +268,92 @@ def draw_flow() -> str:
         box(
             20,
             48,
-            396,
+            262,
             [
-                "Nine in ten persons, once per window",
-                "\u201cI moved from cell 8 to cell 9\u201d, or entered, or quit:",
-                "sent as noisy bits, one for every possible state",
+                "45 in 100, once per window",
+                "\u201cI moved from cell 8 to cell 9\u201d,",
+                "or entered, or quit: noisy bits,",
+                "one for every possible state",
             ],
             "gold",
         ),
         box(
-            444,
+            299,
             48,
-            396,
+            262,
             [
-                "One in ten persons, every third window",
-                "\u201chave you been here for longer than 6 timestamps?\u201d",
-                "sent as one noisy bit",
+                "45 in 100, once per window",
+                "\u201cI am in cell 9\u201d:",
+                "noisy bits, one for every cell",
+                "",
             ],
             "gold",
         ),
-        '<path class="wall dash" d="M20 148H840"/>',
-        text(356, 140, "devices", kind="small warn", anchor="middle"),
+        box(
+            578,
+            48,
+            262,
+            [
+                "10 in 100, every third window",
+                "\u201chave you been here for longer",
+                "than 6 timestamps?\u201d:",
+                "one noisy bit",
+            ],
+            "gold",
+        ),
+        '<path class="wall dash" d="M20 168H840"/>',
+        text(510, 160, "devices", kind="small warn", anchor="middle"),
         text(
-            356,
-            164,
+            510,
+            184,
             "curator: noisy reports, and how many are present",
             kind="small warn",
             anchor="middle",
         ),
-        arrow((70, 118), (70, 186)),
-        arrow((642, 118), (642, 186)),
+        arrow((70, 136), (70, 206)),
+        arrow((314, 136), (314, 206)),
+        arrow((740, 136), (740, 206)),
         box(
             20,
-            186,
             206,
-            [
-                "Filter bank",
-                "nine memories, short to long;",
-                "trust goes to those that",
-                "predict the next reports",
-            ],
-        ),
-        arrow((226, 230), (258, 230)),
-        box(
-            258,
-            186,
-            206,
-            [
-                "Balance and shrink",
-                "known sums are kept; a prior",
-                "learnt from all cells calms",
-                "every single figure",
-            ],
-        ),
-        arrow((530, 230), (464, 230), words="totals", at=(480, 222)),
-        box(
-            530,
-            186,
             310,
             [
+                "Sums of both kinds of reports",
+                "kept for ever, or faded by 1, 7 or 20 percent",
+                "at each timestamp: what has been seen",
+                "over long and short pasts",
+            ],
+        ),
+        arrow((330, 250), (358, 250)),
+        box(
+            358,
+            206,
+            232,
+            [
+                "Log-linear model",
+                "one height per cell, smooth over",
+                "the map; trust goes to the past",
+                "that predicts the next reports",
+            ],
+        ),
+        arrow((640, 250), (590, 250), words="totals", at=(598, 242)),
+        box(
+            640,
+            206,
+            200,
+            [
                 "Experts on durations",
-                "each keeps a histogram of ages that fits",
-                "the number of people present;",
-                "the answers say which experts to trust",
+                "each a histogram of ages",
+                "from the number present;",
+                "answers say whom to trust",
             ],
         ),
         arrow(
-            (300, 274), (300, 318), words="moves, density, where to enter and quit", at=(310, 300)
+            (380, 294), (380, 338), words="moves, density, where to enter and quit", at=(390, 320)
         ),
-        arrow((642, 274), (642, 318), words="chance to quit at each age", at=(652, 300)),
-        '<rect class="safe" x="20" y="318" width="820" height="92" rx="6"/>',
-        text(32, 340, "Synthetic population", kind="head"),
+        arrow((665, 294), (665, 338), words="chance to quit at each age", at=(675, 320)),
+        '<rect class="safe" x="20" y="338" width="820" height="92" rx="6"/>',
+        text(32, 360, "Synthetic population", kind="head"),
     ]
     steps = {
         "1 Quits": "by age and cell",
@@ -345,20 +364,20 @@ def draw_flow() -> str:
     }
     for k, (name, words) in enumerate(steps.items()):
         parts += [
-            text(32 + 164 * k, 368, name, kind="head"),
-            text(32 + 164 * k, 388, words, kind="small dim"),
+            text(32 + 164 * k, 388, name, kind="head"),
+            text(32 + 164 * k, 408, words, kind="small dim"),
         ]
     parts += [
-        arrow((430, 410), (430, 440)),
+        arrow((430, 430), (430, 460)),
         box(
             190,
-            440,
+            460,
             480,
             ["Release", "synthetic points, and how well every cell and every flow is known"],
         ),
     ]
-    about = "Devices report states or ages with noise; filters, shrinkage and experts make a model."
-    return svg(860, 510, "How one timestamp of steered works", about, parts)
+    about = "Devices report moves, cells or ages with noise; a model of them moves a crowd."
+    return svg(860, 530, "How one timestamp of steered works", about, parts)
 
 
 def bar(x: float, y: float, value: float, kind: str) -> str:
@@ -379,9 +398,9 @@ def draw_report() -> str:
     held[0] = mine
     oracle = OUE(1_000_000)
     addresses = np.arange(n, dtype=np.uint64)
-    packed = oracle.perturb(held, addresses, key=3, n_states=n_states)
+    packed = oracle.perturb(held, addresses, key=3, n_answers=n_states)
     bits = np.unpackbits(packed[0], bitorder="little")[:n_states]
-    found = oracle.estimate(oracle.aggregate(packed, n_states=n_states)).frequencies
+    found = oracle.estimate(oracle.aggregate(packed, n_answers=n_states)).frequencies
     shares = np.bincount(held, minlength=n_states) / n
     left, step = 236, 25.6
     names = [
@@ -440,16 +459,15 @@ def draw_maps() -> str:
     """Draw one timestamp: where people are, what its reports say, what is released."""
     real = retrasyn.demo_city(seed=SEEDS[0])
     live = Live.start(RunSettings.of("steered", grid=GRID, seed=SEEDS[0]))
-    states, n_cells = live.simulation.curator.states, GRID.n_cells
+    n_cells = GRID.n_cells
     seen: list[tuple[float, int, Series, Series, Series]] = []
+    sums = []
     for t in range(real.first_t, real.last_t + 1):
         now = real.t == t
         people = real.traj_id[now].tolist(), real.x[now].tolist(), real.y[now].tolist()
         release = live.step(t, *people, real.user_id[now].tolist())[-1]
-        bank = live.simulation.curator.state.memory.banks["transition"]
-        newest = bank.sums[0] / bank.weights[0]  # the speed that remembers nothing
-        raw = np.bincount(states.destinations, newest[: states.n_moves], n_cells)
-        raw += newest[states.n_moves : states.n_moves + n_cells]
+        sums.append(cell_reports(live))
+        raw = shares_of_reports(sums, 1)
         true = np.bincount(GRID.cells_of(real.x[now], real.y[now]), minlength=n_cells) / now.sum()
         made = np.bincount(release.cells, minlength=n_cells) / release.cells.size
         seen.append((float(np.abs(made - true).sum()), t, true, raw, made))
