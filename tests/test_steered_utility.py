@@ -200,10 +200,12 @@ def test_a_sudden_change_is_followed_within_thirty_timestamps():
 
 
 def test_long_after_a_sudden_change_of_a_large_city_nothing_of_it_is_left():
-    real = demo_city(reroute=80, n_timestamps=160, n_users=300_000)
-    synthetic, _ = synthesize(real, grid=CITY, seed=1)
-    errors = density_errors(Pair.of(real, synthetic, CITY))
-    assert errors[120:160].mean() <= 0.015  # .012 measured
+    found = []
+    for seed in SEEDS:
+        real = demo_city(reroute=80, n_timestamps=160, n_users=300_000, seed=seed)
+        synthetic, _ = synthesize(real, grid=CITY, seed=seed)
+        found.append(density_errors(Pair.of(real, synthetic, CITY))[120:160].mean())
+    assert np.mean(found) <= 0.0135  # .0118 measured
 
 
 def covered(name, seed):
