@@ -61,7 +61,7 @@ class LogLinearMemory:
     @property
     def _parts(self) -> dict[str, AgeMemory | PresenceMemory | FlowMemory | EndMemory]:
         """What is remembered, by the prefix of its arrays."""
-        named = {
+        named: dict[str, AgeMemory | PresenceMemory | FlowMemory | EndMemory | None] = {
             "flow": self.flow,
             "ends": self.ends,
             "ages": self.ages,
@@ -158,7 +158,8 @@ def _learn(
     present = memory.present
     if view.flags is not None:  # only those who move, start or stop were asked about it
         moves, moving = answers.get("move"), 1.0
-        for which, about in enumerate(("enter", "quit")):
+        ends: tuple[Topic, Topic] = ("enter", "quit")
+        for which, about in enumerate(ends):
             if about in answers:
                 memory.ends.add(which, answers[about].frequencies, answers[about].n)
     else:
@@ -176,7 +177,8 @@ def _learn(
 def _released(memory: LogLinearMemory, flow: Flow, totals: Vector | None, view: View) -> Vector:
     """Return the frequencies of all states: moves, and where people enter and quit."""
     states, ends = memory.states, memory.ends
-    ends.follow(np.bincount(states.destinations, flow.shares, states.grid.n_cells))
+    arriving = np.bincount(states.destinations, flow.shares, states.grid.n_cells)
+    ends.follow(arriving.astype(np.float64, copy=False))
     if view.flags is not None:
         where = ends.fit(np.ones(2), memory.flow.variance)
         numbers = view.flags.n_entering, view.flags.ages_of_quitters.size

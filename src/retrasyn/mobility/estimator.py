@@ -69,8 +69,8 @@ class Prior:
         """Return the prior over a grid's moves, which stay (0), go straight (1) or across (2)."""
         side = states.grid.side
         ends = states.origins, states.destinations
-        steps = np.abs(np.subtract(*(np.divmod(cells, side) for cells in ends)))
-        moves = np.stack([*ends, steps.sum(axis=0)], axis=1).astype(np.int32)
+        here, there = (np.stack(np.divmod(cells, side)) for cells in ends)
+        moves = np.stack([*ends, np.abs(here - there).sum(axis=0)], axis=1).astype(np.int32)
         base = np.append(np.zeros(side * side), _KINDS)
         return cls(moves, *_waves(side), base)
 
