@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 Box: TypeAlias = tuple[float, float, float, float]  # x0, y0, x1, y1
@@ -835,85 +836,33 @@ def stream_ratio(pair: NaivePair) -> float:
 # A movement table is [cell][direction 0..8], direction = 3 (row step + 1) + (column step + 1), so
 # 4 is stay and directions ascend with the destination; an entry without a neighbour is 0 and never
 # read. Where the document is ambiguous (0 / 0 is 0 everywhere):
-#  1. n = 0: nothing changes at all. A group lies in one stratum.
-#  2. All movement states, stays included, get both readings; V is one number per stratum.
-#  3. "hi at least 1e-6" is applied inside NPMLE; the posterior uses the last weights.
-#  4. A round of step 1 is d, then kappa from that d, then kappa normalised to sum 1; sum kappa^2 of
-#     step 2 is over existing neighbours (per cell).
-#  5. Step 3 runs three NPMLEs, one per class, all cells and directions of a class pooled; the sums
-#     in its hi are over the class's existing (cell, direction) pairs.
-#  6. m of step 4 sums to 1; m of the release is that times the moves' share. Enter + quit + moves
-#     may exceed 1 when the .05 floor acts; nothing is renormalised.
-#  7. obar takes in this timestamp's marginal (normalised) before it is used.
-#  8. Totals of the hazard by age that replace T_G keep the floor 1e-3. At the first timestamp with
-#     anybody there are none: the formula of step 5 stands in.
-#  9. Hazard by length is not renormalised after min(1, l / lambda), unlike Eq. 8 as run; l = age.
-# 10. Last age bin: 400 and older, nobody falls off; a stream older than 400 has h(400).
-# 11. The age histogram begins empty: at the first timestamp everybody enters and Q = 0.
-# 12. ln(s/w)^2 is the square of the logarithm; w is the window, not the gap.
-# 13. Order at t: histograms to N_t, reports of t pooled against them, weights, h and totals.
+#  1. Hazard by length is not renormalised after min(1, l / lambda), unlike Eq. 8 as run; l = age.
+#  2. Last age bin: 400 and older, nobody falls off; a stream older than 400 has h(400).
+#  3. The age histogram begins empty: at the first timestamp everybody enters and Q = 0.
+#  4. ln(s/w)^2 is the square of the logarithm; w is the window, not the gap.
+#  5. Order at t: histograms to N_t, reports of t pooled against them, weights, h and totals.
 #     "Averaged over experts" means with those weights.
-# 14. An age phase is uniform in 0..3 gap-1, so when one is asked does not depend on one's age.
-# 15. thr is drawn anew for every report; only distinct thr <= 2 gap are used, since a larger one
+#  6. An age phase is uniform in 0..3 gap-1, so when one is asked does not depend on one's age.
+#  7. thr is drawn anew for every report; only distinct thr <= 2 gap are used, since a larger one
 #     (16 for w < 7) would look further back than three gaps cover.
-# 16. Quit probabilities: h r_c, rescaled to sum h, capped at .95 once; then, if their *sum* is less
+#  8. Quit probabilities: h r_c, rescaled to sum h, capped at .95 once; then, if their *sum* is less
 #     than N_{t-1} - N_t, scaled to it and capped at .98 once. No redistribution.
-# 17. q_c sums to 1; share_c is over the streams alive at t-1, at their cell of t-1.
-# 18. Steering's b uses m normalised to 1, whatever the moves' share. The last v is never used.
-# 19. Points reflect at the cell's true walls, then are clamped to 5e-4 off them. The random sign on
+#  9. q_c sums to 1; share_c is over the streams alive at t-1, at their cell of t-1.
+# 10. Steering's b uses m normalised to 1, whatever the moves' share. The last v is never used.
+# 11. Points reflect at the cell's true walls, then are clamped to 5e-4 off them. The random sign on
 #     the unchanged axis is that of the same uniform angle (the same law as a separate coin).
-# 20. Flags: bucket k holds edge[k] <= age < edge[k+1], the last is open; ages as of t-1. What a
+# 12. Flags: bucket k holds edge[k] <= age < edge[k+1], the last is open; ages as of t-1. What a
 #     bucket lacks is taken from all streams left, smallest keys first. Out of phase waives only the
 #     phase of a stopping device, never the gap.
-# 21. Surplus: without replacement, by smallest -ln U / p (ends by weight p); p = 0 comes last.
-# Beyond the document: `balance`, `calibrate`, EM that goes on from an earlier prior, steering that
-# goes on from an earlier pull, and a bank that trusts by fixed share instead of by fading scores: a
-# hundredth of all trust is spread evenly at each step.
+# 13. Surplus: without replacement, by smallest -ln U / p (ends by weight p); p = 0 comes last.
+# Beyond the document: steering that goes on from an earlier pull.
 
 Table: TypeAlias = list[list[float]]  # [cell][direction]
 
-FACTORS = [0.0, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0]
-STAY, ORTHOGONAL, DIAGONAL = [4], [1, 3, 5, 7], [0, 2, 6, 8]
 OLDEST = 400
 EDGES = [1, 2, 3, 4, 6, 8, 11, 15, 20, 26, 33, 41]
 EDGES += [50, 60, 72, 86, 103, 125, 150, 180, 215, 260, 320, 400]
 MARGIN = 5e-4
-UNIFORM_PRIOR = [1 / 40] * 40
-
-
-@dataclass(frozen=True, slots=True)
-class Bank:
-    """The filter bank of one stratum."""
-
-    groups: list[str]  # the group of each state
-    sums: list[list[float]]  # A, [factor][state]
-    weights: list[float]  # W, [factor]
-    trust: list[dict[str, float]]  # p, [factor][group]
-
-
-@dataclass(frozen=True, slots=True)
-class Posterior:
-    """What NPMLE says of each theta, and the mixture weights EM ended with."""
-
-    mean: list[float]
-    variance: list[float]
-    prior: list[float]
-
-
-@dataclass(frozen=True, slots=True)
-class NaiveMoves:
-    """Steps 1 to 4 of empirical Bayes."""
-
-    kernel: Table  # P
-    kernel_variance: Table  # of rho, in units of the row sum
-    density: list[float]  # o
-    density_variance: list[float]
-    priors: list[list[float]]  # of cells, staying, straight, diagonal, density
-
-    @property
-    def mass(self) -> Table:
-        """Movement mass m."""
-        return [[o * p for p in row] for o, row in zip(self.density, self.kernel, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -982,271 +931,9 @@ def worst_window_of_transitions(reports: list[tuple[int, int, int]], window: int
     return worst_window_of_positions(numbered, window)
 
 
-# Filter bank.
-
-
 def variance_of_one(epsilon: float) -> float:
     """Return V1, the variance of an estimate from one report."""
     return 4 * math.exp(epsilon) / (math.exp(epsilon) - 1) ** 2
-
-
-def empty_bank(groups: list[str]) -> Bank:
-    """Return the bank before any report."""
-    trust = [dict.fromkeys(groups, 1 / len(FACTORS)) for _ in FACTORS]
-    return Bank(groups, [[0.0] * len(groups) for _ in FACTORS], [0.0] * len(FACTORS), trust)
-
-
-def bank_step(bank: Bank, y: list[float], n: int, v1: float) -> Bank:
-    """Judge every factor's prediction A/W of y, then accumulate y."""
-    if n == 0:
-        return bank
-    trust = [dict(by_group) for by_group in bank.trust]
-    for group in set(bank.groups) if bank.weights[-1] > 0 else ():
-        losses = []
-        for past, weight in zip(bank.sums, bank.weights, strict=True):
-            known = [s for s, name in enumerate(bank.groups) if name == group]
-            losses.append(sum(n * (y[s] - past[s] / weight) ** 2 for s in known))
-        lowest = min(losses)
-        likely = [math.exp(-(loss - lowest) / (2 * v1)) for loss in losses]
-        earned = share([p[group] * like for p, like in zip(trust, likely, strict=True)])
-        for k, p in enumerate(earned):
-            trust[k][group] = 0.99 * p + 0.01 / len(FACTORS)
-    sums, weights = [], []
-    for factor, past, weight in zip(FACTORS, bank.sums, bank.weights, strict=True):
-        sums.append([factor * old + n * new for old, new in zip(past, y, strict=True)])
-        weights.append(factor * weight + n)
-    return Bank(bank.groups, sums, weights, trust)
-
-
-def bank_estimate(bank: Bank, group: str, v1: float) -> tuple[list[float], float]:
-    """Return f of every state and their variance V, at the speeds a group trusts."""
-    p = [by_group[group] for by_group in bank.trust]
-    f = []
-    for s in range(len(bank.groups)):
-        total = 0.0
-        for k in range(len(FACTORS)):
-            total += p[k] * bank.sums[k][s] / bank.weights[k]
-        f.append(total)
-    remembered = sum(p[k] * bank.weights[k] for k in range(len(FACTORS)))
-    return f, v1 / remembered
-
-
-# Empirical Bayes.
-
-
-def npmle(
-    y: list[float],
-    d: list[float],
-    v: list[float],
-    hi: float,
-    prior: list[float] | None = None,
-    rounds: int = 25,
-) -> Posterior:
-    """Return the posterior of theta for y ~ N(d theta, v), the prior fitted by EM."""
-    grid = [max(hi, 1e-6) * (g / 39) ** 2 for g in range(40)]
-    likelihood = []
-    for yi, di, vi in zip(y, d, v, strict=True):
-        logs = [-((yi - di * theta) ** 2) / (2 * vi) for theta in grid]
-        highest = max(logs)
-        likelihood.append([math.exp(log - highest) for log in logs])
-    weights = UNIFORM_PRIOR if prior is None else prior
-    for _ in range(rounds):
-        total = [0.0] * 40
-        for row in likelihood:
-            for g, mass in enumerate(_posterior(weights, row)):
-                total[g] += mass
-        weights = [mass / len(y) for mass in total]
-    means, variances = [], []
-    for row in likelihood:
-        posterior = _posterior(weights, row)
-        first = sum(theta * mass for theta, mass in zip(grid, posterior, strict=True))
-        means.append(first)
-        variances.append(
-            sum((theta - first) ** 2 * mass for theta, mass in zip(grid, posterior, strict=True))
-        )
-    return Posterior(means, variances, weights)
-
-
-def _posterior(weights: list[float], row: list[float]) -> list[float]:
-    """Return the posterior over the grid of one observation."""
-    return share([w * like for w, like in zip(weights, row, strict=True)])
-
-
-def rank_one(fl: Table, table: list[list[int]]) -> tuple[list[float], list[float]]:
-    """Return d, kappa with fl[i][c] ~ d_i kappa_c (step 1)."""
-    cells = range(len(table))
-    kappa = [1 / 9] * 9
-
-    def fit_d() -> list[float]:
-        d = []
-        for i in cells:
-            known = [c for c in range(9) if table[i][c] >= 0]
-            above = sum(kappa[c] * fl[i][c] for c in known)
-            d.append(max(0.0, _ratio(above, sum(kappa[c] ** 2 for c in known))))
-        return d
-
-    for _ in range(6):
-        d = fit_d()
-        fitted = []
-        for c in range(9):
-            known = [i for i in cells if table[i][c] >= 0]
-            above = sum(d[i] * fl[i][c] for i in known)
-            fitted.append(max(1e-5, _ratio(above, sum(d[i] ** 2 for i in known))))
-        kappa = share(fitted)
-    return fit_d(), kappa
-
-
-def empirical_bayes_movement(
-    fast: tuple[Table, float],  # fs, Vs
-    slow: tuple[Table, float],  # fl, Vl
-    side: int,
-    *,
-    priors: list[list[float]] | None = None,
-    rounds: int = 25,
-    leaving_error: float = 0.0,  # 0: not calibrated, as in the document
-) -> NaiveMoves:
-    """Return the kernel P and the density o (steps 1 to 4)."""
-    (fs, vs), (fl, vl) = fast, slow
-    table = neighbour_table(side)
-    cells = range(side * side)
-    begin = [UNIFORM_PRIOR] * 5 if priors is None else priors
-    end = list(begin)
-    d, kappa = rank_one(fl, table)
-    spread = [vl / sum(kappa[c] ** 2 for c in range(9) if table[i][c] >= 0) for i in cells]
-    fitted = npmle(d, [1.0] * len(d), spread, max(d), begin[0], rounds)
-    dhat, end[0] = fitted.mean, fitted.prior
-    rho, rho_variance = ([[0.0] * 9 for _ in cells] for _ in range(2))
-    for k, directions in enumerate((STAY, ORTHOGONAL, DIAGONAL), 1):
-        pairs = [(i, c) for i in cells for c in directions if table[i][c] >= 0]
-        if not pairs:  # a grid of one cell
-            continue
-        above = sum(fl[i][c] * dhat[i] for i, c in pairs)
-        slope = _ratio(above, sum(dhat[i] ** 2 for i, _ in pairs))
-        hi = 1.2 if directions is STAY else min(1.2, max(1e-3, 12 * slope))
-        y, scale = [fl[i][c] for i, c in pairs], [dhat[i] for i, _ in pairs]
-        fitted = npmle(y, scale, [vl] * len(pairs), hi, begin[k], rounds)
-        end[k] = fitted.prior
-        for (i, c), theta, spread_of_one in zip(pairs, fitted.mean, fitted.variance, strict=True):
-            rho[i][c] = theta
-            rho_variance[i][c] = spread_of_one
-    kernel = [share(row) for row in rho]
-    variances = [[_ratio(v, sum(rho[i]) ** 2) for v in rho_variance[i]] for i in cells]
-    if leaving_error > 0:
-        kernel = calibrate(kernel, dhat, fl, vl, leaving_error)
-    squares = [sum(p**2 for p in row) for row in kernel]
-    z = [sum(kernel[i][c] * fs[i][c] for c in range(9)) / squares[i] for i in cells]
-    spread = [vs / square for square in squares]
-    fitted = npmle(z, [1.0] * len(z), spread, max(z), begin[4], rounds)
-    end[4] = fitted.prior
-    whole = sum(fitted.mean)
-    variance = [_ratio(each, whole**2) for each in fitted.variance]
-    return NaiveMoves(kernel, variances, share(fitted.mean), variance, end)
-
-
-def balance(fl: Table, whole: float, side: int) -> Table:
-    """Return the table nearest to fl, in least squares, whose entries sum to `whole`."""
-    table = neighbour_table(side)
-    pairs = [(i, c) for i in range(side * side) for c in range(9) if table[i][c] >= 0]
-    lacking = whole - sum(fl[i][c] for i, c in pairs)
-    balanced = [list(row) for row in fl]
-    for i, c in pairs:
-        balanced[i][c] += lacking / len(pairs)
-    return balanced
-
-
-def calibrate(
-    kernel: Table, weights: list[float], fl: Table, vl: float, leaving_error: float
-) -> Table:
-    """Scale all leaving until its share is within a standard error of what the sums say."""
-    leaving = staying = now = 0.0
-    for row in fl:
-        for c, mass in enumerate(row):
-            if c == STAY[0]:
-                staying += mass
-            else:
-                leaving += mass
-    for weight, row in zip(weights, kernel, strict=True):
-        now += weight * (1 - row[STAY[0]])
-    total = leaving + staying
-    if now <= 0 or total <= 0:
-        return kernel
-    now /= sum(weights)
-    error = math.sqrt(leaving_error * vl) / total
-    said = min(positive_mean(leaving / total, error), 1.0)
-    factor = min(max(now, said - error), said + error) / now
-    bent = []
-    for row in kernel:
-        leaves = 1 - row[STAY[0]]
-        goal = min(factor * leaves, 0.999)
-        new = [_ratio(p * goal, leaves) for p in row]
-        new[STAY[0]] = 1 - goal
-        bent.append(new)
-    return bent
-
-
-def positive_mean(mu: float, sigma: float) -> float:
-    """Return the mean of a normal variable given that it is positive, by Simpson's rule."""
-    low = max(0.0, mu - 12 * sigma)
-    high = max(0.0, mu) + 12 * sigma
-    if mu < 0:  # nearly exponential
-        high = min(high, 40 * sigma**2 / -mu)
-    n = 2000
-    top = -((max(mu, 0.0) - mu) ** 2)
-    mass = first = 0.0
-    for k in range(n + 1):
-        x = low + (high - low) * k / n
-        weight = 1 if k in {0, n} else 4 if k % 2 else 2
-        density = weight * math.exp((-((x - mu) ** 2) - top) / (2 * sigma**2))
-        mass += density
-        first += density * x
-    return first / mass
-
-
-def update_obar(obar: list[float] | None, m: Table, side: int) -> list[float]:
-    """Return the slow density after this timestamp's m; None before the first."""
-    mixed = [0.0] * (side * side)  # half source, half destination
-    for i, row in enumerate(neighbour_table(side)):
-        for c, j in enumerate(row):
-            if j >= 0:
-                mixed[i] += 0.5 * m[i][c]
-                mixed[j] += 0.5 * m[i][c]
-    now = share(mixed)
-    if obar is None:
-        return now
-    return share([0.98 * old + 0.02 * new for old, new in zip(obar, now, strict=True)])
-
-
-def endpoints(
-    x: dict[str, list[float]],  # "enter" and "quit": A/W of lam = 1
-    vx: dict[str, float],  # V1/W of lam = 1
-    obar: list[float],  # already updated with this timestamp's m
-    totals: dict[str, float] | None = None,  # of the hazard by age
-) -> dict[str, list[float]]:
-    """Return the masses of enter and of quit (step 5)."""
-    if totals is None:
-        square = sum(o**2 for o in obar)
-        totals = {g: sum(o * xi for o, xi in zip(obar, x[g], strict=True)) / square for g in x}
-    floored = {group: max(1e-3, total) for group, total in totals.items()}
-    middle = (floored["enter"] + floored["quit"]) / 2
-    mass = {}
-    for group in ("enter", "quit"):
-        c = 0.5 * floored[group] + 0.5 * middle
-        scaled = [xi / c for xi in x[group]]
-        theta = npmle(scaled, obar, [vx[group] / c**2] * len(obar), 8.0).mean
-        mass[group] = [c * o * th for o, th in zip(obar, theta, strict=True)]
-    return mass
-
-
-def release_count(m: Table, enter: list[float], quit_: list[float], side: int) -> list[float]:
-    """Return the released vector, one stratum: moves, enters, quits. It sums to 1."""
-    ending = sum(enter) + sum(quit_)
-    moving = max(1 - ending, 0.05)
-    if ending > 0.95:
-        enter = [0.95 * mass / ending for mass in enter]
-        quit_ = [0.95 * mass / ending for mass in quit_]
-    table = neighbour_table(side)
-    moves = [moving * m[i][c] for i in range(side * side) for c in range(9) if table[i][c] >= 0]
-    return [*moves, *enter, *quit_]
 
 
 # Hazards and ends.
@@ -1575,6 +1262,489 @@ def chance_named(n_reports: int, p: float, q: float, n_places: int) -> float:
 
 def _binomial(n: int, k: int, chance: float) -> float:
     return math.comb(n, k) * chance**k * (1 - chance) ** (n - k)
+
+
+# The estimator of `steered`: a log-linear model of moves, in the space of cells, by definition.
+#
+# Parameters are (u_1..u_C, a_1, rest): log q of a move i -> j is (u_i + u_j) / 2 + a_kind, with
+# a_0 = 0 (stay), a_1 (straight) and a_2 = 2 a_1 + rest (diagonal). Heights are sums of as many
+# cosine waves as there are cells, so their prior has a precision matrix: sides up to 9 only.
+# What was tuned is passed in. The curvature that says how uncertain a fit is, is that of the last
+# round, in which the shares have settled.
+
+Matrix: TypeAlias = list[list[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Constants of the estimator, by the names of its specification."""
+
+    factors: tuple[float, ...]  # lambda; each chain fits two of them
+    fields: tuple[tuple[float, float, float], ...]  # variance, range, nugget of u, by level
+    kinds: tuple[float, float]  # prior means of a_1 and rest
+    kind_spreads: tuple[tuple[float, float], ...]  # of both, by level
+    few_reports: int
+    rounds: int
+    first_rounds: int
+    most_step: float
+    settled: float
+    lag: float
+    most_relative: float
+    shared: float  # trust spread evenly
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """Balanced means of both kinds, and their weights over the variance of one report."""
+
+    moves: list[float]  # x
+    weight: float  # w
+    arrivals: list[float]  # z
+    arrival_weight: float  # w'
+
+
+@dataclass(frozen=True, slots=True)
+class NaiveFit:
+    """The most probable parameters, and the curvature of the last round's reports."""
+
+    theta: list[float]
+    curvature: Matrix
+
+
+def grid_moves(side: int) -> list[tuple[int, int, int]]:
+    """Return origin, destination and kind of every move, in the order of the states."""
+    found = []
+    for i in range(side * side):
+        for j in neighbours(i, side):
+            rows, columns = abs(i // side - j // side), abs(i % side - j % side)
+            found.append((i, j, rows + columns))
+    return found
+
+
+def effects(side: int) -> Matrix:
+    """Return D, what one more of each parameter adds to log q: [move][parameter]."""
+    rows = []
+    for i, j, kind in grid_moves(side):
+        row = [0.0] * (side * side + 2)
+        row[i] += 0.5
+        row[j] += 0.5
+        row[side * side] = float(kind)  # a_1, twice in a_2
+        row[side * side + 1] = 1.0 if kind == 2 else 0.0
+        rows.append(row)
+    return rows
+
+
+def move_shares(theta: list[float], side: int) -> list[float]:
+    """Return m."""
+    logs = [math.fsum(d * p for d, p in zip(row, theta, strict=True)) for row in effects(side)]
+    return share([math.exp(log - max(logs)) for log in logs])
+
+
+def arriving(masses: list[float], side: int) -> list[float]:
+    """Return arr(m), the sum of what ends in each cell."""
+    found = [0.0] * side * side
+    for mass, (_, j, _) in zip(masses, grid_moves(side), strict=True):
+        found[j] += mass
+    return found
+
+
+def share_slopes(theta: list[float], side: int) -> Matrix:
+    """Return the derivative of every share by every parameter: m_s (D_s - mean of D)."""
+    m, d = move_shares(theta, side), effects(side)
+    mean = [sum(m[s] * d[s][k] for s in range(len(m))) for k in range(len(theta))]
+    return [[m[s] * (d[s][k] - mean[k]) for k in range(len(theta))] for s in range(len(m))]
+
+
+def arriving_slopes(slopes: Matrix, side: int) -> Matrix:
+    """Return the derivative of the arrivals in every cell by every parameter."""
+    found = [[0.0] * len(slopes[0]) for _ in range(side * side)]
+    for row, (_, j, _) in zip(slopes, grid_moves(side), strict=True):
+        found[j] = [a + b for a, b in zip(found[j], row, strict=True)]
+    return found
+
+
+def waves(side: int) -> Matrix:
+    """Return product cosines over the cells, each of length 1: [wave][cell]."""
+
+    def along(k: int, place: int) -> float:
+        return math.cos(math.pi * k * (place + 0.5) / side)
+
+    found = []
+    for row in range(side):
+        for column in range(side):
+            wave = [along(row, c // side) * along(column, c % side) for c in range(side * side)]
+            length = math.sqrt(sum(value**2 for value in wave))
+            found.append([value / length for value in wave])
+    return found
+
+
+def wave_variance(wave: list[float], law: tuple[float, float, float], side: int) -> float:
+    """Return the variance that a field of covariance s^2 exp(-D / range) + nugget gives a wave."""
+    variance, reach, nugget = law
+    total = 0.0
+    for i, a in enumerate(wave):
+        for j, b in enumerate(wave):
+            distance = math.dist(divmod(i, side), divmod(j, side)) / side
+            total += a * b * variance * math.exp(-distance / reach)
+    return total + nugget * sum(a**2 for a in wave)
+
+
+@cache
+def prior_precision(
+    side: int, law: tuple[float, float, float], kind_spreads: tuple[float, float]
+) -> Matrix:
+    """Return Q, the precision of all parameters around their mean."""
+    n_cells = side * side
+    q = [[0.0] * (n_cells + 2) for _ in range(n_cells + 2)]
+    for wave in waves(side):
+        variance = wave_variance(wave, law, side)
+        for i in range(n_cells):
+            for j in range(n_cells):
+                q[i][j] += wave[i] * wave[j] / variance
+    for k, spread in enumerate(kind_spreads):
+        q[n_cells + k][n_cells + k] = spread**-2
+    return q
+
+
+def log_posterior(
+    theta: list[float], base: list[float], precision: Matrix, reports: Reports, side: int
+) -> float:
+    """Return the logarithm of the posterior, up to a constant."""
+    m = move_shares(theta, side)
+    off = [a - b for a, b in zip(theta, base, strict=True)]
+    total = -0.5 * sum(a * b for a, b in zip(off, times(precision, off), strict=True))
+    for weight, seen, said in (
+        (reports.weight, reports.moves, m),
+        (reports.arrival_weight, reports.arrivals, arriving(m, side)),
+    ):
+        total -= 0.5 * weight * sum((a - b) ** 2 for a, b in zip(seen, said, strict=True))
+    return total
+
+
+def posterior_slope(
+    theta: list[float], base: list[float], precision: Matrix, reports: Reports, side: int
+) -> list[float]:
+    """Return the gradient of `log_posterior`: slopes times gaps, less the prior's pull."""
+    m, slopes = move_shares(theta, side), share_slopes(theta, side)
+    pull = times(precision, [a - b for a, b in zip(theta, base, strict=True)])
+    gradient = [-each for each in pull]
+    for weight, seen, said, rows in (
+        (reports.weight, reports.moves, m, slopes),
+        (
+            reports.arrival_weight,
+            reports.arrivals,
+            arriving(m, side),
+            arriving_slopes(slopes, side),
+        ),
+    ):
+        for a, b, row in zip(seen, said, rows, strict=True):
+            for k, slope in enumerate(row):
+                gradient[k] += weight * (a - b) * slope
+    return gradient
+
+
+def report_curvature(theta: list[float], reports: Reports, side: int) -> Matrix:
+    """Return the Gauss-Newton Hessian of the reports: the sum of weight times slope times slope."""
+    slopes = share_slopes(theta, side)
+    h = [[0.0] * len(theta) for _ in theta]
+    for weight, rows in (
+        (reports.weight, slopes),
+        (reports.arrival_weight, arriving_slopes(slopes, side)),
+    ):
+        if weight == 0:
+            continue
+        for row in rows:
+            for k, a in enumerate(row):
+                for n, b in enumerate(row):
+                    h[k][n] += weight * a * b
+    return h
+
+
+def most_probable(
+    base: list[float],
+    begin: list[float],
+    precision: Matrix,
+    reports: Reports,
+    side: int,
+    tuning: Tuning,
+    rounds: int,
+) -> NaiveFit:
+    """Return the most probable parameters, by rounds of Gauss-Newton."""
+    theta, curvature = list(begin), report_curvature(begin, reports, side)
+    for _ in range(rounds):
+        curvature = report_curvature(theta, reports, side)
+        slope = posterior_slope(theta, base, precision, reports, side)
+        step = solve(plus(curvature, precision), [[each] for each in slope])
+        largest = max(abs(each) for (each,) in step)
+        factor = min(1.0, _ratio(tuning.most_step, largest) if largest > 0 else 1.0)
+        theta = [old + factor * change for old, (change,) in zip(theta, step, strict=True)]
+        if largest < tuning.settled:
+            break
+    return NaiveFit(theta, curvature)
+
+
+def share_variances(
+    theta: list[float], curvature: Matrix, precision: Matrix, side: int
+) -> tuple[list[float], list[float]]:
+    """Return the diagonal of J H^-1 J', of moves and of arrivals."""
+    slopes = share_slopes(theta, side)
+    inverse = solve(plus(curvature, precision), identity(len(theta)))
+    of_moves, of_arrivals = (
+        [sum(a * b for a, b in zip(row, times(inverse, row), strict=True)) for row in rows]
+        for rows in (slopes, arriving_slopes(slopes, side))
+    )
+    return of_moves, of_arrivals
+
+
+def balanced_mean(sums: list[float], weight: float) -> list[float]:
+    """Return the mean of the reports, moved evenly to the sum 1."""
+    mean = [each / weight if weight > 0 else 0.0 for each in sums]
+    lacking = 1 - sum(mean)
+    return [each + lacking / len(mean) for each in mean]
+
+
+def judge(trust: list[float], losses: list[float], v1: float, shared: float) -> list[float]:
+    """Return the trust in each prediction after its losses."""
+    lowest = min(losses)
+    earned = [
+        p * math.exp(-(loss - lowest) / (2 * v1)) for p, loss in zip(trust, losses, strict=True)
+    ]
+    return [(1 - shared) * p + shared / len(trust) for p in share(earned)]
+
+
+def skewed(variances: list[float], shares: list[float], most_relative: float) -> list[float]:
+    """Widen variances by the exponential of what they are to the square of the share."""
+    mean = sum(shares) / len(shares)
+    widened = []
+    for variance, each in zip(variances, shares, strict=True):
+        relative = variance / max(each, mean) ** 2
+        widened.append(variance * math.exp(min(relative, most_relative)))
+    return widened
+
+
+class NaiveFlow:
+    """Both kinds of reports, both chains and the prior, with the trust in each."""
+
+    def __init__(self, side: int, tuning: Tuning) -> None:
+        n_cells, n_moves, n_factors = side * side, len(grid_moves(side)), len(tuning.factors)
+        self.side, self.tuning = side, tuning
+        self.sums = {
+            "moves": [[0.0] * n_moves for _ in range(n_factors)],
+            "cells": [[0.0] * n_cells for _ in range(n_factors)],
+        }
+        self.weights = {kind: [0.0] * n_factors for kind in self.sums}
+        self.base = [0.0] * n_cells + list(tuning.kinds)
+        n_chains = n_factors // 2
+        nothing = [0.0] * len(self.base)
+        self.off = [[list(nothing), list(nothing)] for _ in range(n_chains)]  # from the mean
+        self.shares = [move_shares(self.base, side) for _ in range(n_chains + 1)]
+        self.trust = [1 / (n_chains + 1)] * (n_chains + 1)
+        self.v1 = 0.0
+
+    def precision(self, level: int) -> Matrix:
+        """Return the precision of a level's parameters around their mean."""
+        return prior_precision(
+            self.side, self.tuning.fields[level], self.tuning.kind_spreads[level]
+        )
+
+    def learn(
+        self,
+        moves: tuple[list[float], int] | None,  # y and n
+        cells: tuple[list[float], int] | None,
+        moving: float | None,
+        present: float,
+        v1: float,
+    ) -> None:
+        """Judge the last predictions, then add the reports of a timestamp."""
+        heard = {}
+        if moves is not None and moving is not None:
+            heard["moves"] = (*moves, moving)
+        if cells is not None:
+            heard["cells"] = (*cells, present)
+        if heard:
+            self.v1 = v1
+        if heard and self.weights["moves"][0] + self.weights["cells"][0] > 0:
+            losses = []
+            for m in self.shares:
+                loss = 0.0
+                for kind, (y, n, part) in heard.items():
+                    said = m if kind == "moves" else arriving(m, self.side)
+                    loss += n * sum((a - part * b) ** 2 for a, b in zip(y, said, strict=True))
+                losses.append(loss)
+            self.trust = judge(self.trust, losses, v1, self.tuning.shared)
+        for kind, by_factor in self.sums.items():
+            y, n, part = heard.get(kind, ([0.0] * len(by_factor[0]), 0, 1.0))
+            for k, factor in enumerate(self.tuning.factors):
+                old = by_factor[k]
+                by_factor[k] = [factor * a + n * part * b for a, b in zip(old, y, strict=True)]
+                self.weights[kind][k] = factor * self.weights[kind][k] + n * part**2
+
+    def fit(self) -> tuple[list[float], list[float], list[float]]:
+        """Return shares of moves, their variances and those of the arrivals."""
+        known = self.weights["moves"][0] + self.weights["cells"][0]
+        few = known <= self.tuning.few_reports
+        rounds = self.tuning.first_rounds if few else self.tuning.rounds
+        variances = [self._fit_chain(c, rounds) for c in range(len(self.off))]
+        unseen = [[0.0] * len(self.base) for _ in self.base]
+        variances.append(share_variances(self.base, unseen, self.precision(0), self.side))
+        pairs = list(zip(self.trust, self.shares, strict=True))
+        mean = [sum(p * m[s] for p, m in pairs) for s in range(len(self.shares[0]))]
+        predicted = [self.shares, [arriving(m, self.side) for m in self.shares]]
+        found = []
+        for which, middle in enumerate((mean, arriving(mean, self.side))):
+            total = [0.0] * len(middle)
+            for p, rows, variance in zip(self.trust, predicted[which], variances, strict=True):
+                for s, each in enumerate(variance[which]):
+                    total[s] += p * (each + (rows[s] - middle[s]) ** 2)
+            found.append(skewed(total, middle, self.tuning.most_relative))
+        return mean, found[0], found[1]
+
+    def _fit_chain(self, chain: int, rounds: int) -> tuple[list[float], list[float]]:
+        """Fit a long past, then a shorter one around it; return both variances."""
+        mean, at = self.base, [list(self.base), list(self.base)]
+        curvature: Matrix = []
+        for level in range(2):
+            k = 2 * chain + level
+            reports = Reports(
+                balanced_mean(self.sums["moves"][k], self.weights["moves"][k]),
+                self.weights["moves"][k] / self.v1,
+                balanced_mean(self.sums["cells"][k], self.weights["cells"][k]),
+                self.weights["cells"][k] / self.v1,
+            )
+            begin = [a + b for a, b in zip(mean, self.off[chain][level], strict=True)]
+            fitted = most_probable(
+                mean, begin, self.precision(level), reports, self.side, self.tuning, rounds
+            )
+            self.off[chain][level] = [a - b for a, b in zip(fitted.theta, mean, strict=True)]
+            mean, at[level], curvature = fitted.theta, fitted.theta, fitted.curvature
+        earlier, self.shares[chain] = (move_shares(theta, self.side) for theta in at)
+        moved = [a - b for a, b in zip(self.shares[chain], earlier, strict=True)]
+        found = []
+        for variance, gap in zip(
+            share_variances(mean, curvature, self.precision(1), self.side),
+            (moved, arriving(moved, self.side)),
+            strict=True,
+        ):
+            found.append([v + self.tuning.lag * g**2 for v, g in zip(variance, gap, strict=True)])
+        return found[0], found[1]
+
+
+class NaiveEnds:
+    """Where people enter and quit: one tilt of where they usually are."""
+
+    def __init__(self, side: int) -> None:
+        self.sums = {group: [0.0] * side * side for group in ("enter", "quit")}
+        self.numbers = {"enter": 0, "quit": 0}
+        self.tilt = [0.0] * side * side
+        self.usual: list[float] | None = None
+
+    def add(self, group: str, y: list[float], n: int) -> None:
+        """Add reports about entering or quitting."""
+        self.sums[group] = [a + n * b for a, b in zip(self.sums[group], y, strict=True)]
+        self.numbers[group] += n
+
+    def totals(self) -> dict[str, float]:
+        """Return T by least squares on where people usually are; .02 while unknown."""
+        if self.usual is None or 0 in self.numbers.values():
+            return dict.fromkeys(self.sums, 0.02)
+        square = sum(o**2 for o in self.usual)
+        found = {}
+        for group, sums in self.sums.items():
+            along = sum(o * a / self.numbers[group] for o, a in zip(self.usual, sums, strict=True))
+            found[group] = max(along / square, 1e-3)
+        return found
+
+    def fit(self, totals: dict[str, float], arrivals: list[float], v1: float) -> list[float]:
+        """Follow the arrivals; return f, the tilted distribution."""
+        if self.usual is None:
+            self.usual = share(arrivals)
+        else:
+            old = self.usual
+            self.usual = share([0.98 * a + 0.02 * b for a, b in zip(old, arrivals, strict=True)])
+        for _ in range(2):
+            f = self.tilted()
+            for i, tilt in enumerate(self.tilt):
+                gradient, bend = -tilt / 0.16, 1 / 0.16
+                for group, n in self.numbers.items():
+                    if n > 0:
+                        b = totals[group] * f[i]
+                        gradient += n / v1 * b * (self.sums[group][i] / n - b)
+                        bend += n / v1 * b**2
+                step = min(max(gradient / bend, -0.5), 0.5)
+                self.tilt[i] = min(max(tilt + step, -3.0), 3.0)
+        return self.tilted()
+
+    def tilted(self) -> list[float]:
+        """Return o* e^tilt, normalised."""
+        usual = self.usual or []
+        return share([o * math.exp(e) for o, e in zip(usual, self.tilt, strict=True)])
+
+
+class NaivePresence:
+    """The share of the enrolled that is present, remembered at several paces."""
+
+    def __init__(self, tuning: Tuning) -> None:
+        n = len(tuning.factors)
+        self.tuning = tuning
+        self.sums, self.weights, self.trust = [0.0] * n, [0.0] * n, [1 / n] * n
+
+    def learn(self, y: float, n: int, v1: float) -> None:
+        """Judge every pace, then add the reports."""
+        paces = range(len(self.sums))
+        if self.weights[0] > 0:
+            losses = [n * (y - self.sums[k] / self.weights[k]) ** 2 for k in paces]
+            self.trust = judge(self.trust, losses, v1, self.tuning.shared)
+        for k, factor in enumerate(self.tuning.factors):
+            self.sums[k] = factor * self.sums[k] + n * y
+            self.weights[k] = factor * self.weights[k] + n
+
+    def share(self) -> float:
+        """Return the mean of all paces by trust, within 0 and 1; 0 before the first report."""
+        if self.weights[0] == 0:
+            return 0.0
+        rows = zip(self.trust, self.sums, self.weights, strict=True)
+        return min(max(sum(p * a / w for p, a, w in rows), 0.0), 1.0)
+
+
+def moves_and_ends(
+    moves: list[float], where: list[float], totals: dict[str, float]
+) -> tuple[list[float], float]:
+    """Return the released vector and the share of the moves in it, at least .05. It sums to 1."""
+    ending = totals["enter"] + totals["quit"]
+    factor = 0.95 / ending if ending > 0.95 else 1.0
+    moving = max(1 - ending, 0.05)
+    enter, quit_ = ([factor * totals[group] * f for f in where] for group in ("enter", "quit"))
+    return [*(moving * m for m in moves), *enter, *quit_], moving
+
+
+def identity(n: int) -> Matrix:
+    """Return the matrix of ones on the diagonal."""
+    return [[1.0 if i == j else 0.0 for j in range(n)] for i in range(n)]
+
+
+def plus(one: Matrix, other: Matrix) -> Matrix:
+    """Add two matrices."""
+    return [[a + b for a, b in zip(*rows, strict=True)] for rows in zip(one, other, strict=True)]
+
+
+def times(matrix: Matrix, vector: list[float]) -> list[float]:
+    """Multiply a matrix by a vector."""
+    return [sum(a * b for a, b in zip(row, vector, strict=True)) for row in matrix]
+
+
+def solve(matrix: Matrix, right: Matrix) -> Matrix:
+    """Return X with matrix X = right, by elimination with pivots."""
+    n = len(matrix)
+    rows = [[*a, *b] for a, b in zip(matrix, right, strict=True)]
+    for k in range(n):
+        pivot = max(range(k, n), key=lambda i: abs(rows[i][k]))
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [each / rows[k][k] for each in rows[k]]
+        for i in range(n):
+            if i != k and rows[i][k] != 0:
+                multiple = rows[i][k]
+                rows[i] = [a - multiple * b for a, b in zip(rows[i], rows[k], strict=True)]
+    return [row[n:] for row in rows]
 
 
 def share(masses: list[float]) -> list[float]:

@@ -9,40 +9,52 @@ import pytest
 
 import retrasyn
 
-SHRINK = """
+FIT = """
 import hashlib
 import numpy as np
-from retrasyn.mobility.estimator import kernels
-from retrasyn.space import Box, Grid
+from retrasyn.mobility.estimator import Prior, kernels
+from retrasyn.space import Box, Grid, StateSpace
 
-table = Grid(Box(0, 0, 1, 1), 6).neighbour_table
-noisy = np.where(table >= 0, np.random.default_rng(1).random(table.shape) * 0.02 - 0.005, 0.0)
-kernel, variance = np.empty((2, 36, 9))
-density, spread = np.empty((2, 36))
-priors = np.full((5, 40), 1 / 40)
-kernels.shrink_moves(
-    noisy, 1e-4, noisy, 1e-5, table, priors, 10, 31.0, kernel, variance, density, spread
+prior = Prior.of(StateSpace(Grid(Box(0, 0, 1, 1), 6)))
+n_moves, n_parameters = prior.moves.shape[0], prior.spreads.shape[1]
+generator = np.random.default_rng(1)
+moves, arrivals = generator.dirichlet(np.ones(n_moves)), generator.dirichlet(np.ones(36))
+standard, heights, shares = np.zeros(n_parameters), np.empty(38), np.empty(n_moves)
+hessian = np.empty((n_parameters, n_parameters))
+kernels.fit(
+    prior.base, prior.modes, prior.spreads[0], prior.moves, moves, 4e3, arrivals, 2e3, 6,
+    standard, heights, shares, hessian,
 )
-parts = (kernel, variance, density, spread, priors)
+flow = prior.flow(shares, hessian, 0)
+parts = (prior.modes, prior.spreads, standard, heights, shares, hessian)
+parts += (flow.variances, flow.arrival_variances)
 print(hashlib.blake2b(b"".join(part.tobytes() for part in parts)).hexdigest())
 """
+
+
+def bytes_of_a_fit(**environment):
+    """Return the hash of a fit in a fresh process."""
+    return subprocess.run(
+        [sys.executable, "-c", FIT],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
 
 
 @pytest.mark.system
 @pytest.mark.long  # it compiles the largest of them
 def test_a_kernel_gives_the_same_bytes_compiled_now_and_compiled_before(tmp_path):
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    first, again = (
-        subprocess.run(
-            [sys.executable, "-c", SHRINK],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for _ in range(2)
-    )
+    first, again = (bytes_of_a_fit(NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert first == again
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("variable", ["OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"])
+def test_a_fit_gives_the_same_bytes_whatever_the_number_of_threads(variable):
+    one, more = (bytes_of_a_fit(**{variable: n}) for n in ("1", "2"))
+    assert one == more
 
 
 def test_no_kernel_lets_the_compiler_reorder_arithmetic():

@@ -1,6 +1,5 @@
-"""The estimator of `steered` as a whole against plain loops, whatever presence is taken for."""
+"""The dialogue of `steered` as a whole against plain loops, in each of its rows."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -13,47 +12,33 @@ from retrasyn.interpretation import SAFE
 from retrasyn.mechanisms.base import ReleasedMemory, View, drive
 from retrasyn.messages import Aggregate, Estimate, Flags
 from retrasyn.methods import METHODS
-from retrasyn.mobility import estimator
 from retrasyn.oracles import OUE
 from retrasyn.oracles.binary import BinaryResponse
 from retrasyn.space import Box, Grid, StateSpace
+from support.tuning import TUNING
 
-EPSILON, WINDOW = 1.0, 5
+EPSILON, WINDOW, N_ENROLLED = 1.0, 5, 700
+V1 = naive.variance_of_one(EPSILON)
 ONE_BIT = math.exp(EPSILON) / (math.exp(EPSILON) - 1) ** 2  # variance of one answer
-NAMES = {"move": ["stay", "move"], "enter": ["enter"], "quit": ["quit"]}
+ROWS = ["steered", "steered-flags", "steered-length", "steered-hidden"]
+sizes_by_time = st.lists(st.one_of(st.just(0), st.integers(1, 300)), min_size=1, max_size=4)
 
 
-class Plain:
-    """The same estimator in plain loops; every stratum has a bank of its own."""
+class PlainAges:
+    """The experts on ages, in plain loops."""
 
-    def __init__(self, side, strata, *, ages):
-        self.side = side
-        self.names = []
-        for kind, *cells in naive.all_states(side):
-            stays = kind == "move" and cells[0] == cells[1]
-            self.names.append("stay" if stays else kind)
-        self.banks = {about: naive.empty_bank(self.groups(about)) for about in strata}
-        self.priors = [naive.UNIFORM_PRIOR] * 5
-        self.obar = self.smoothed = None
+    def __init__(self):
+        self.smoothed = None
         self.anybody = False
-        self.thresholds = naive.age_thresholds(WINDOW + 1) if ages else []
-        laws = naive.experts() if ages else []
+        self.thresholds = naive.age_thresholds(WINDOW + 1)
+        laws = naive.experts()
         self.hazards = [naive.weibull_hazard(*law) for law in laws]
         self.histograms = [[0.0] * naive.OLDEST for _ in laws]
         nothing = [[0.0] * len(self.thresholds) for _ in laws]
         n = len(self.thresholds)
         self.pool = naive.AgeReports([0] * n, [0.0] * n, nothing)
 
-    def groups(self, about):
-        if about == "transition":
-            return self.names
-        if about == "present":
-            return ["stay"]
-        if about == "cell":  # asked, and not yet used
-            return ["stay"] * sum(name == "enter" for name in self.names)
-        return [name for name in self.names if name in NAMES[about]]
-
-    def step_ages(self, size, bits):
+    def step(self, size, bits):
         """Return the hazard by age and the totals, after the bits of one timestamp."""
         pairs = zip(self.histograms, self.hazards, strict=True)
         steps = [naive.age_step(*pair, size) for pair in pairs]
@@ -73,159 +58,213 @@ class Plain:
         self.anybody = self.anybody or size > 0
         return naive.mean_hazard(weights, self.hazards), self.smoothed
 
-    def table(self, flat):
-        values = iter(flat)
-        return [
-            [next(values) if j >= 0 else 0.0 for j in row]
-            for row in naive.neighbour_table(self.side)
-        ]
 
-    def release(self, *, presence, totals, size, flags):
+class Plain:
+    """The dialogue in plain loops."""
+
+    def __init__(self, side, row):
+        self.side, self.row = side, row
+        self.flow = naive.NaiveFlow(side, TUNING)
+        self.ends = naive.NaiveEnds(side)
+        self.presence = naive.NaivePresence(TUNING)
+        self.ages = PlainAges() if row.ages else None
+        self.n_moves = len(naive.grid_moves(side))
+
+    @property
+    def n_answers(self):
+        """The number of answers to each question about a state."""
         n_cells = self.side**2
-        bank = self.banks.get("transition") or self.banks["move"]
-        factor = 1.0
-        if presence == "hidden":
-            share = self.presence()
-            factor = 1 / max(share, 0.01)
-        tables = []
-        for group in ("stay", "move"):
-            if group not in bank.groups:  # one cell: nobody moves, all speeds are trusted alike
-                for by_group in bank.trust:
-                    by_group[group] = 1 / len(naive.FACTORS)
-            f, v = naive.bank_estimate(bank, group, naive.variance_of_one(EPSILON))
-            n_moves = sum(name in {"stay", "move"} for name in self.names)
-            tables.append((self.table([factor * x for x in f[:n_moves]]), factor**2 * v))
-        whole = None
-        if presence == "flags":
-            whole = 1.0
-        elif totals is not None:
-            whole = 1 - totals["enter"] - totals["quit"]
-        leaving_error = 0.0
-        if whole is not None:
-            tables = [(naive.balance(table, whole, self.side), v) for table, v in tables]
-            leaving_error = n_cells * (n_moves - n_cells) / n_moves
-        kept = estimator._KEPT
-        begin = [[kept * p + (1 - kept) / 40 for p in prior] for prior in self.priors]
-        moves = naive.empirical_bayes_movement(
-            *tables,
-            self.side,
-            priors=begin,
-            rounds=estimator._WARM_ROUNDS,
-            leaving_error=leaving_error,
-        )
-        self.priors = moves.priors
-        self.obar = naive.update_obar(self.obar, moves.mass, self.side)
-        x, vx = self.read_ends(n_moves, factor)
-        if presence == "flags":
-            mass = naive.endpoints(x, vx, self.obar, {"enter": 1.0, "quit": 1.0})
+        every = self.n_moves + 2 * n_cells
+        asked = {"transition": every, "move": self.n_moves}
+        return asked | dict.fromkeys(("cell", "enter", "quit"), n_cells)
+
+    def step(self, t, size, answers, bits, flags):
+        """Return what is released and its variances, and the hazard by age."""
+        totals = hazard = None
+        if self.ages is not None:
+            hazard, totals = self.ages.step(size, bits)
+        elif t > 0:
+            totals = self.ends.totals()
+        present = self.present_after(answers)
+        moves, moving = answers.get("transition"), None
+        if flags is not None:
+            moves, moving = answers.get("move"), 1.0
+            for group in ("enter", "quit"):
+                if group in answers:
+                    self.ends.add(group, *answers[group])
+        elif moves is not None and totals is not None:
+            moving = present * max(1 - totals["enter"] - totals["quit"], 0.05)
+            y, n = moves
+            first, second = self.n_moves, self.n_moves + self.side**2
+            for group, part in (("enter", y[first:second]), ("quit", y[second:])):
+                self.ends.add(group, [each / present for each in part], n)
+            moves = y[:first], n
+        self.flow.learn(moves, answers.get("cell"), moving, present, V1)
+        if self.flow.weights["moves"][0] + self.flow.weights["cells"][0] == 0:
+            return None, None, hazard
+        m, *variances = self.flow.fit()
+        return self.release(m, totals, size, flags, present), variances, hazard
+
+    def present_after(self, answers):
+        if self.row.presence != "hidden":
+            return 1.0
+        if "present" in answers:
+            (y,), n = answers["present"]
+            self.presence.learn(y, n, ONE_BIT)
+        return max(self.presence.share(), 0.01)
+
+    def release(self, m, totals, size, flags, present):
+        arriving = naive.arriving(m, self.side)
+        if flags is not None:
+            where = self.ends.fit({"enter": 1.0, "quit": 1.0}, arriving, self.flow.v1)
             n_quitting = flags.ages_of_quitters.size
             n_states = max(size + n_quitting, 1)
-            for group, n in (("enter", flags.n_entering), ("quit", n_quitting)):
-                total = sum(mass[group])
-                mass[group] = [m * n / n_states / total for m in mass[group]]
+            ending = {"enter": flags.n_entering / n_states, "quit": n_quitting / n_states}
         else:
-            mass = naive.endpoints(x, vx, self.obar, totals)
-        return naive.release_count(moves.mass, mass["enter"], mass["quit"], self.side)
-
-    def read_ends(self, n_moves, factor):
-        v1 = naive.variance_of_one(EPSILON)
-        n_cells = self.side**2
-        if "transition" in self.banks:
-            bank = self.banks["transition"]
-            last = [factor * a / bank.weights[-1] for a in bank.sums[-1]]
-            x = {"enter": last[n_moves : n_moves + n_cells], "quit": last[n_moves + n_cells :]}
-            return x, dict.fromkeys(x, factor**2 * v1 / bank.weights[-1])
-        x, vx = {}, {}
-        for group in ("enter", "quit"):
-            bank = self.banks[group]
-            known = bank.weights[-1] > 0
-            x[group] = [a / bank.weights[-1] if known else 0.0 for a in bank.sums[-1]]
-            vx[group] = v1 / bank.weights[-1] if known else 1e6
-        return x, vx
-
-    def presence(self):
-        """Return the share of the enrolled that is present."""
-        bank = self.banks["present"]
-        if bank.weights[-1] == 0:
-            return 0.0
-        f, _ = naive.bank_estimate(bank, "stay", ONE_BIT)
-        return min(max(f[0], 0.0), 1.0)
+            ending = {"enter": 0.02, "quit": 0.02}
+            if totals is not None:
+                ending = {group: max(total, 1e-3) for group, total in totals.items()}
+            where = self.ends.fit(ending, arriving, self.flow.v1 / present**2)
+        return naive.moves_and_ends(m, where, ending)[0]
 
 
-def noisy(random, n_states, n):
+def noisy(random, n_answers, n):
     variance = OUE(int(EPSILON * 1e6)).variance(n)
-    truth = random.dirichlet(np.full(n_states, 0.3))
-    y = truth + random.normal(0, variance**0.5, n_states)
+    truth = random.dirichlet(np.full(n_answers, 0.3))
+    y = truth + random.normal(0, variance**0.5, n_answers)
     return Estimate(frequencies=y, variance=variance, n=n)
 
 
-@pytest.mark.parametrize(
-    ("presence", "ages"),
-    [("count", True), ("count", False), ("flags", False), ("hidden", False)],
-)
-@settings(max_examples=12)
-@given(
-    side=st.integers(1, 3),
-    sizes=st.lists(st.one_of(st.just(0), st.integers(1, 300)), min_size=1, max_size=5),
-    seed=st.integers(0, 999),
-)
-def test_what_is_released_equals_the_plain_loop(presence, ages, side, sizes, seed):
-    random = np.random.default_rng(seed)
-    row = dataclasses.replace(METHODS["steered"], presence=presence, ages=ages)
-    mechanism, states = row.mechanism, StateSpace(Grid(Box(0, 0, 1, 1), side))
-    memory = mechanism.open_memory(states, WINDOW + 1, row.topics)
-    plain = Plain(side, memory.banks, ages=ages)
+def view_of(row, memory, t, size, flags):
+    return View(
+        t=t,
+        first_t=0,
+        window=WINDOW,
+        gap=WINDOW + 1,
+        reading=SAFE,
+        memory=memory,
+        size=size,
+        n_enrolled=N_ENROLLED,
+        flags=flags if row.presence == "flags" else None,
+    )
+
+
+def answered(plain, random, size, answers, bits):
+    """Return what answers an ask, and notes the answers for the plain loop."""
     binary = BinaryResponse(int(EPSILON * 1e6))
+
+    def answer(ask):
+        about, n = ask.question.about, int(random.integers(0, 1 + size))
+        if n == 0:
+            return None
+        if about == "older":
+            n = min(n, 3)
+            ones = int(random.integers(0, n + 1))
+            bits.extend((ask.question.threshold, int(k < ones)) for k in range(n))
+            return binary.estimate(Aggregate(counts=np.array([ones]), n=n))
+        if about == "present":
+            estimate = binary.estimate(Aggregate(counts=np.array([n // 2]), n=n))
+        else:
+            estimate = noisy(random, plain.n_answers[about], n)
+        answers[about] = estimate.frequencies.tolist(), n
+        return estimate
+
+    return answer
+
+
+def reloaded(row, states, memory):
+    """Return the memory as it is after a stop and a start."""
+    again = row.mechanism.open_memory(states, WINDOW + 1, row.topics)
+    again.load_arrays({name: array.copy() for name, array in memory.to_arrays().items()})
+    return again
+
+
+@pytest.mark.parametrize("name", ROWS)
+@settings(max_examples=8)
+@given(
+    side=st.integers(1, 3), sizes=sizes_by_time, stop=st.integers(0, 3), seed=st.integers(0, 999)
+)
+def test_what_is_released_equals_the_plain_loop(name, side, sizes, stop, seed):
+    random = np.random.default_rng(seed)
+    row, states = METHODS[name], StateSpace(Grid(Box(0, 0, 1, 1), side))
+    memory = row.mechanism.open_memory(states, WINDOW + 1, row.topics)
+    plain = Plain(side, row)
     for t, size in enumerate(sizes):
-        bits = []
-
-        def answer(ask, size=size, bits=bits):
-            about, n = ask.question.about, int(random.integers(0, 1 + size))
-            if n == 0:
-                return None
-            if about == "older":
-                n = min(n, 3)
-                ones = int(random.integers(0, n + 1))
-                bits += [(ask.question.threshold, int(k < ones)) for k in range(n)]
-                return binary.estimate(Aggregate(counts=np.array([ones]), n=n))
-            if about == "present":
-                estimate = binary.estimate(Aggregate(counts=np.array([n // 2]), n=n))
-            else:
-                estimate = noisy(random, len(plain.groups(about)), n)
-            v1 = ONE_BIT if about == "present" else naive.variance_of_one(EPSILON)
-            bank = plain.banks[about]
-            plain.banks[about] = naive.bank_step(bank, estimate.frequencies.tolist(), n, v1)
-            return estimate
-
+        if t == stop:
+            memory = reloaded(row, states, memory)
+        answers, bits = {}, []
         n_quitting = int(random.integers(0, 9)) if size else 0
         flags = Flags(n_entering=size // 2, ages_of_quitters=np.full(n_quitting, 3))
-        view = View(
-            t=t,
-            first_t=0,
-            window=WINDOW,
-            gap=WINDOW + 1,
-            reading=SAFE,
-            memory=memory,
-            size=size,
-            n_enrolled=700,
-            flags=flags if presence == "flags" else None,
-        )
-        outcome = drive(mechanism.dialogue(view), answer)
+        view = view_of(row, memory, t, size, flags)
+        outcome = drive(row.mechanism.dialogue(view), answered(plain, random, size, answers, bits))
         memory = outcome.memory
-        totals = None
-        if ages:
-            hazard, totals = plain.step_ages(size, bits)
+        expected, variances, hazard = plain.step(t, size, answers, bits, view.flags)
+        if hazard is not None:
             np.testing.assert_allclose(outcome.hazard, hazard, rtol=1e-8)
-        if presence == "hidden":
-            assert outcome.size == round(plain.presence() * 700)
-        if next(iter(plain.banks.values())).weights[-1] == 0:
+        if row.presence == "hidden":
+            assert outcome.size == round(plain.presence.share() * N_ENROLLED)
+        assert outcome.fresh == (bool(answers) and expected is not None)
+        if expected is None:
             assert outcome.released is None
+            assert outcome.variances is None
             continue
-        expected = plain.release(presence=presence, totals=totals, size=size, flags=flags)
-        np.testing.assert_allclose(outcome.released, expected, rtol=1e-7, atol=1e-10)
+        np.testing.assert_allclose(outcome.released, expected, rtol=1e-5, atol=1e-9)
+        of_moves, of_arrivals = outcome.variances
+        near = states.move_index >= 0
+        np.testing.assert_allclose(of_moves[near], variances[0], rtol=1e-4, atol=1e-9)
+        np.testing.assert_allclose(of_arrivals, variances[1], rtol=1e-4, atol=1e-9)
+        assert not of_moves[~near].any()
         assert (outcome.released >= 0).all()
         assert outcome.released.sum() == pytest.approx(1.0)
         assert memory.released is outcome.released
+
+
+def run(row, states, n_timestamps, *, stop=None, silent=()):
+    """Return the outcome of every timestamp; the process may stop before one."""
+    random, plain = np.random.default_rng(5), Plain(states.grid.side, row)
+    memory = row.mechanism.open_memory(states, WINDOW + 1, row.topics)
+    found = []
+    for t in range(n_timestamps):
+        if t == stop:
+            memory = reloaded(row, states, memory)
+        flags = Flags(n_entering=4, ages_of_quitters=np.full(3, 3))
+        answer = answered(plain, random, 0 if t in silent else 200, {}, [])
+        outcome = drive(row.mechanism.dialogue(view_of(row, memory, t, 50, flags)), answer)
+        memory = outcome.memory
+        found.append(outcome)
+    return found
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_run_that_stops_and_starts_again_releases_the_same_bytes(name):
+    row, states = METHODS[name], StateSpace(Grid(Box(0, 0, 1, 1), 4))
+    whole, cut = run(row, states, 8), run(row, states, 8, stop=4)
+    for one, other in zip(whole, cut, strict=True):
+        assert one.released.tobytes() == other.released.tobytes()
+        for ours, theirs in zip(one.variances, other.variances, strict=True):
+            assert ours.tobytes() == theirs.tobytes()
+        assert (one.hazard is None) == (other.hazard is None)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_timestamp_without_reports_releases_a_flow_that_is_not_fresh(name):
+    row, states = METHODS[name], StateSpace(Grid(Box(0, 0, 1, 1), 3))
+    found = run(row, states, 9, silent=(0, 1, 6, 7))
+    assert [outcome.released is None for outcome in found[:3]] == [True, True, False]
+    assert [outcome.fresh for outcome in found] == [False, False, *[True] * 4, False, False, True]
+    for outcome in found[2:]:
+        assert outcome.released.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_dialogue_leaves_the_memory_it_was_given_as_it_was(name):
+    row, states = METHODS[name], StateSpace(Grid(Box(0, 0, 1, 1), 2))
+    memory = run(row, states, 3)[-1].memory
+    before = {name: array.tobytes() for name, array in memory.to_arrays().items()}
+    flags = Flags(n_entering=4, ages_of_quitters=np.full(3, 3))
+    answer = answered(Plain(2, row), np.random.default_rng(1), 200, {}, [])
+    drive(row.mechanism.dialogue(view_of(row, memory, 3, 50, flags)), answer)
+    assert {name: array.tobytes() for name, array in memory.to_arrays().items()} == before
 
 
 @pytest.mark.parametrize(

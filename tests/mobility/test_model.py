@@ -96,32 +96,48 @@ GRID = Grid(Box(0, 0, 1, 1), 3)
 NEAR = GRID.neighbour_table >= 0
 
 
-def test_a_cell_is_as_uncertain_as_what_arrives_there_and_the_drawing_of_points():
-    generator = np.random.default_rng(1)
-    counts = generator.integers(0, 50, GRID.n_cells)
-    mass = generator.random(NEAR.shape) * NEAR
+@given(st.integers(0, 9999))
+def test_a_cell_is_as_uncertain_as_its_arrivals_the_drawing_and_the_gap_of_its_points(seed):
+    random = np.random.default_rng(seed)
+    counts = random.integers(0, 50, GRID.n_cells)
+    mass = random.random(NEAR.shape) * NEAR
     mass /= mass.sum()
-    variance = generator.random(NEAR.shape) * NEAR * 1e-4
+    of_moves = random.random(NEAR.shape) * NEAR * 1e-4
+    of_arrivals = random.random(GRID.n_cells) * 1e-3
 
-    known = standard_errors(counts, mass, variance, GRID)
+    known = standard_errors(counts, mass, (of_moves, of_arrivals), GRID)
 
+    n_points = max(counts.sum(), 1)
     for cell in range(GRID.n_cells):
         arriving = sum(
-            variance[origin, k]
+            mass[origin, k]
             for origin in range(GRID.n_cells)
             for k in range(9)
             if GRID.neighbour_table[origin, k] == cell
         )
-        share = counts[cell] / counts.sum()
-        drawing = share * (1 - share) / counts.sum()
-        assert known.cell_errors[cell] ** 2 == pytest.approx(3 * arriving + drawing)
+        share = counts[cell] / n_points
+        square = of_arrivals[cell] + share * (1 - share) / n_points + (share - arriving) ** 2
+        assert known.cell_errors[cell] ** 2 == pytest.approx(square)
         assert known.cell_shares[cell] == share
-    drawing = mass * (1 - mass) / counts.sum()
-    assert known.flow_errors**2 == pytest.approx(3 * variance + drawing)
+        for k in range(9):
+            flow = mass[cell, k]
+            square = of_moves[cell, k] + flow * (1 - flow) / n_points
+            assert known.flow_errors[cell, k] ** 2 == pytest.approx(square)
     assert known.flow_shares is mass
 
 
+def test_points_that_are_where_they_should_be_are_less_uncertain_than_others():
+    mass = NEAR / NEAR.sum()
+    arriving = np.bincount(GRID.neighbour_table[NEAR], mass[NEAR], GRID.n_cells)
+    variances = 1e-6 * NEAR, np.full(GRID.n_cells, 1e-6)
+    there = standard_errors(np.round(1e6 * arriving).astype(np.int64), mass, variances, GRID)
+    elsewhere = standard_errors(np.eye(9, dtype=np.int64)[0] * 1_000_000, mass, variances, GRID)
+    assert (there.cell_errors < elsewhere.cell_errors).all()
+
+
 def test_nobody_anywhere_has_no_share_and_finite_errors():
-    known = standard_errors(np.zeros(9, np.int64), NEAR / NEAR.sum(), 1e-6 * NEAR, GRID)
+    variances = 1e-6 * NEAR, np.full(9, 1e-6)
+    known = standard_errors(np.zeros(9, np.int64), NEAR / NEAR.sum(), variances, GRID)
     assert not known.cell_shares.any()
     assert np.isfinite(known.cell_errors).all()
+    assert np.isfinite(known.flow_errors).all()

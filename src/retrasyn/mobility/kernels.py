@@ -8,6 +8,7 @@ from numba import njit
 
 _MOST_STEP = 1.5  # largest change of a parameter in one round
 _SETTLED = 0.01
+_MOST_WEIGHT = 1e12  # beyond, rounding errors would outweigh the prior
 
 
 @njit(nogil=True, cache=True)
@@ -314,6 +315,7 @@ def fit(
     mean, slopes = np.empty(n_modes + 2), np.empty((n_cells, n_modes + 2))
     step, change = np.empty(n_modes + 2), np.empty(n_cells + 2)
     level = np.zeros(n_cells + 2)
+    weight, arrival_weight = min(weight, _MOST_WEIGHT), min(arrival_weight, _MOST_WEIGHT)
     _heights(base, modes, spreads, standard, heights)
     shares_of(heights, moves, shares)
     for _ in range(rounds):
