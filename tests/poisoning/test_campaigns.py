@@ -1,6 +1,8 @@
 """Liars in a campaign of ten thousand devices, 430 reports a round: seen by rounds taken together.
 
-A gap of 21 rounds has one probability of 1 % for a false alarm, shared by nine tests in each round.
+Of the devices 45 % report their transition and as many their cell. A liar may claim either role: so
+liars are looked at in the roles they drew, and all gathered in one. A gap of 21 rounds has one
+probability of 1 % for a false alarm, shared by two roles and nine tests in each round.
 """
 
 import math
@@ -19,7 +21,10 @@ from support.poisoned_rounds import (
     FALSE_ALARMS,
     GAP,
     HONEST,
+    N_CELLS,
     N_STATES,
+    ROLES,
+    alarmed,
     campaign,
     first_alarm,
     honest,
@@ -27,32 +32,45 @@ from support.poisoned_rounds import (
 )
 
 N_DEVICES = 10_000
-LEVEL = FALSE_ALARMS / GAP / 9
+LEVEL = FALSE_ALARMS / GAP / len(ROLES) / 9
+GATHERED = ["", *ROLES]
 
 
-def rounds_until_alarm(share, attack, n_runs, seed):
+def rounds_until_alarm(share, attack, n_runs, seed, gathered=""):
     """Return when each run raised its first alarm; None: not within a gap."""
     random = np.random.default_rng(seed)
     return [
-        first_alarm(campaign(N_DEVICES, share, attack, random, crowd=HONEST[number % 4]))
+        first_alarm(
+            campaign(
+                N_DEVICES, share, attack, random, crowd=HONEST[number % 4], gathered=gathered
+            )
+        )
         for number in range(n_runs)
     ]
 
 
-def n_caught(*run):
-    return sum(found is not None for found in rounds_until_alarm(*run))
+def n_caught(*run, **where):
+    return sum(found is not None for found in rounds_until_alarm(*run, **where))
 
 
+@pytest.mark.parametrize("gathered", GATHERED)
 @pytest.mark.parametrize("name", ["10 target states", "too few ones"])
-def test_two_percent_of_liars_are_seen_within_a_gap(name):
-    assert n_caught(0.02, ATTACKS[name], 1, 1) == 1
+def test_two_percent_of_liars_are_seen_within_a_gap(name, gathered):
+    assert n_caught(0.02, ATTACKS[name], 1, 1, gathered=gathered) == 1
 
 
-def test_only_rounds_taken_together_show_ten_targets():
-    liars = campaign(N_DEVICES, 0.02, ATTACKS["10 target states"], np.random.default_rng(2))
-    found = [alarm.test for inspection in inspections(liars) for alarm in inspection.alarms]
-    assert "pooled spectrum" in found
-    assert all(test.startswith("pooled") for test in found)
+@pytest.mark.parametrize("gathered", GATHERED)
+def test_only_rounds_taken_together_show_ten_targets(gathered):
+    attack, random = ATTACKS["10 target states"], np.random.default_rng(2)
+    found = [
+        (role, alarm.test)
+        for roles in inspections(campaign(N_DEVICES, 0.02, attack, random, gathered=gathered))
+        for role, inspection in roles.items()
+        for alarm in inspection.alarms
+    ]
+    assert all(test.startswith("pooled") for _, test in found)
+    lied_about = {gathered} if gathered else set(ROLES)
+    assert {role for role, test in found if test == "pooled spectrum"} == lied_about
 
 
 @pytest.fixture(scope="module")
@@ -61,26 +79,27 @@ def honest_gap():
 
 
 def test_an_honest_crowd_raises_no_alarm_in_a_gap(honest_gap):
-    assert not any(inspection.alarmed for inspection in honest_gap)
+    assert not any(alarmed(found) for found in honest_gap)
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("gathered", GATHERED)
 @pytest.mark.parametrize("name", ATTACKS)
-def test_two_percent_of_liars_are_seen_within_a_gap_in_95_of_100_runs(name):
-    assert n_caught(0.02, ATTACKS[name], 60, 4) >= 0.95 * 60
+def test_two_percent_of_liars_are_seen_within_a_gap_in_95_of_100_runs(name, gathered):
+    assert n_caught(0.02, ATTACKS[name], 60, 4, gathered=gathered) >= 0.95 * 60
 
 
 @pytest.mark.long
 def test_no_honest_gap_in_two_hundred_raises_an_alarm():
     # Every campaign has a gap in which the pool grows, then one in which it is full.
-    random, alarmed = np.random.default_rng(501), 0
+    random, n_alarmed = np.random.default_rng(501), 0
     for number in range(1, 101):
         crowd = HONEST[number % len(HONEST)]
         rounds = campaign(N_DEVICES, 0, None, random, crowd=crowd, n_rounds=2 * GAP)
-        found = [inspection.alarmed for inspection in inspections(rounds)]
-        alarmed += any(found[:GAP]) + any(found[GAP:])
+        found = [alarmed(roles) for roles in inspections(rounds)]
+        n_alarmed += any(found[:GAP]) + any(found[GAP:])
     assert (
-        alarmed == 0
+        n_alarmed == 0
     )  # a rate of 1 % would give that with probability 0.13, one of 2.3 % with 0.01
 
 
