@@ -112,9 +112,7 @@ ATTACKS = {
     "20 target states": partial(targets, n_targets=20),
     "10 target states": partial(targets, n_targets=10),
 }
-ESCAPING = {
-    f"{k} target state{'s' * (k > 1)}": partial(targets, n_targets=k) for k in (5, 2, 1)
-}
+ESCAPING = {f"{k} target state{'s' * (k > 1)}": partial(targets, n_targets=k) for k in (5, 2, 1)}
 
 
 def poisoned(n: int, n_fakes: int, attack, random: np.random.Generator, crowd: str = "city"):
