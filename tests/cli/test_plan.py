@@ -19,7 +19,7 @@ def short(monkeypatch):
 def test_closed_forms_come_at_once():
     done = run("plan", "--users", 2100, "--no-simulation")
     assert done.code == 0
-    assert "about 45 reports of states, each with epsilon 1" in done.out
+    assert "about 45 reports of states and 45 of cells, each with epsilon 1" in done.out
     assert "known to +- 29 %" in done.out
     assert "need the simulation" in done.out
     assert "206" in done.out

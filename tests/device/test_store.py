@@ -196,6 +196,26 @@ def test_under_a_manifest_of_an_earlier_version_a_device_is_silent_and_forgets_n
     assert reporter.status(campaign.at(7)).spent == 2 * campaign.manifest.epsilon
 
 
+def test_a_longer_window_of_a_manifest_of_an_earlier_version_still_keeps_a_device_silent(
+    tmp_path, campaign
+):
+    path, window = tmp_path / "ledger", campaign.manifest.window
+    close(rested(path, campaign))
+    store = SQLiteStore(path)
+    memory = store.load()
+    old = memory.pinned.replace(b'"other_shares":[]', b'"other":0')
+    longer = old.replace(f'"window":{window}'.encode(), f'"window":{window + 4}'.encode())
+    store.save(replace(memory, pinned=longer))
+    store.close()
+    reporter = reporter_at(path)
+    reporter.quarantine("nothing is pinned that it could be silent about", campaign.at(3))
+    reporter.pin(campaign.envelope, campaign.at(4))
+    assert reporter.status(campaign.at(4)).rounds_left == window + 5
+    silent = range(5, 4 + window + 5)
+    assert {answer(reporter, campaign, t).rule for t in silent} == {6}
+    assert isinstance(answer(reporter, campaign, silent.stop), Answer)
+
+
 @pytest.mark.parametrize("record", [b"", b"short", bytes(32), bytes(64)])
 def test_a_missing_or_damaged_witness_means_quarantine(tmp_path, campaign, record):
     path = tmp_path / "ledger"

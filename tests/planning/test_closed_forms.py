@@ -26,7 +26,7 @@ def noise_of(name, *, n_users=21_000, epsilon=MICRO, gap=21):
 
 def test_steered_hears_everybody_once_per_gap_but_for_those_asked_something_else():
     noise = noise_of("steered")
-    assert noise.n_reports == pytest.approx(450)
+    assert (noise.n_reports, noise.n_cell_reports) == pytest.approx((450, 450))
     assert noise.state_error == pytest.approx(math.sqrt(OUE(MICRO).variance(450)))
     assert noise.direct_error == pytest.approx(math.sqrt(OUE(MICRO).variance(450)))
     assert noise_of("uniform-p").direct_error == noise_of("uniform-b").direct_error == math.inf

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from retrasyn.messages import Question
+from retrasyn.methods import find_method
 from retrasyn.oracles.oue import OUE
-from retrasyn.poisoning import EvidencePool, inspect
+from retrasyn.poisoning import EvidencePool, Inspection, inspect
+from retrasyn.wire.frames import question_code
 
 EPSILON = 1_000_000
-N_STATES = 328  # a grid of 6 x 6
+N_STATES, N_CELLS = 328, 36  # of a grid of 6 x 6
 Q = OUE(EPSILON).q
 
 HONEST = ("even", "skewed", "city", "crowded", "null", "alone")
@@ -57,34 +62,41 @@ def pack(bits: np.ndarray) -> np.ndarray:
     return np.packbits(bits, axis=1, bitorder="little")
 
 
-def identical(n: int, random: np.random.Generator) -> np.ndarray:
+def identical(n: int, random: np.random.Generator, n_states: int = N_STATES) -> np.ndarray:
     """One vector that looks honest, sent by all."""
-    return np.repeat(pack(random.random((1, N_STATES)) < Q), n, axis=0)
+    return np.repeat(pack(random.random((1, n_states)) < Q), n, axis=0)
 
 
-def all_ones(n: int, random: np.random.Generator) -> np.ndarray:
-    """Every bit set, with one bit cleared so that no two are equal."""
-    bits = np.ones((n, N_STATES), bool)
-    bits[np.arange(n), random.permutation(N_STATES)[:n]] = False
+def all_ones(n: int, random: np.random.Generator, n_states: int = N_STATES) -> np.ndarray:
+    """Every bit set, with one bit cleared so that as few are equal as can be."""
+    bits = np.ones((n, n_states), bool)
+    bits[np.arange(n), random.permutation(n) % n_states] = False
     return pack(bits)
 
 
-def ones_with_chance(n: int, random: np.random.Generator, chance: float) -> np.ndarray:
+def ones_with_chance(
+    n: int, random: np.random.Generator, n_states: int = N_STATES, *, chance: float
+) -> np.ndarray:
     """One target, and all other bits noise with a wrong probability."""
-    bits = random.random((n, N_STATES)) < chance
-    bits[:, random.integers(N_STATES)] = True
+    bits = random.random((n, n_states)) < chance
+    bits[:, random.integers(n_states)] = True
     return pack(bits)
 
 
 def targets(
-    n: int, random: np.random.Generator, n_targets: int, *, exact: bool = False
+    n: int,
+    random: np.random.Generator,
+    n_states: int = N_STATES,
+    *,
+    n_targets: int,
+    exact: bool = False,
 ) -> np.ndarray:
     """Target states set by all, padded at random to the number of ones of honest reports."""
-    chosen = random.permutation(N_STATES)[:n_targets]
-    wanted = random.binomial(N_STATES - 1, Q, n) + random.binomial(1, 0.5, n)
+    chosen = random.permutation(n_states)[:n_targets]
+    wanted = random.binomial(n_states - 1, Q, n) + random.binomial(1, 0.5, n)
     if exact:
-        wanted[:] = round((N_STATES - 1) * Q + 0.5)
-    order = random.random((n, N_STATES))
+        wanted[:] = round((n_states - 1) * Q + 0.5)
+    order = random.random((n, n_states))
     order[:, chosen] = -1.0  # these first, then others at random
     ranks = order.argsort(axis=1).argsort(axis=1)
     return pack(ranks < np.maximum(wanted, n_targets)[:, None])
@@ -93,17 +105,14 @@ def targets(
 ATTACKS = {
     "identical vectors": identical,
     "all ones": all_ones,
-    "no ones but the target": lambda n, random: ones_with_chance(n, random, 0.004),
-    "too few ones": lambda n, random: ones_with_chance(n, random, 0.16),
-    "too many ones": lambda n, random: ones_with_chance(n, random, 0.40),
-    "always the same number of ones": lambda n, random: targets(n, random, 1, exact=True),
-    "20 target states": lambda n, random: targets(n, random, 20),
-    "10 target states": lambda n, random: targets(n, random, 10),
+    "no ones but the target": partial(ones_with_chance, chance=0.004),
+    "too few ones": partial(ones_with_chance, chance=0.16),
+    "too many ones": partial(ones_with_chance, chance=0.40),
+    "always the same number of ones": partial(targets, n_targets=1, exact=True),
+    "20 target states": partial(targets, n_targets=20),
+    "10 target states": partial(targets, n_targets=10),
 }
-ESCAPING = {
-    f"{k} target state{'s' * (k > 1)}": (lambda n, random, k=k: targets(n, random, k))
-    for k in (5, 2, 1)
-}
+ESCAPING = {f"{k} target state{'s' * (k > 1)}": partial(targets, n_targets=k) for k in (5, 2, 1)}
 
 
 def poisoned(n: int, n_fakes: int, attack, random: np.random.Generator, crowd: str = "city"):
@@ -113,40 +122,70 @@ def poisoned(n: int, n_fakes: int, attack, random: np.random.Generator, crowd: s
 
 GAP = 21  # of a window of 20 positions
 FALSE_ALARMS = 0.01  # in the rounds of a gap
+_OTHERS = find_method("steered").division.other_shares
+ROLES = {"transition": 1 - sum(_OTHERS), "cell": _OTHERS[-1]}
+"""What is inspected, by the share of the devices that report it; the others tell ages."""
+N_ANSWERS = {"transition": N_STATES, "cell": N_CELLS}
+_CODES = {role: question_code(Question(about=role), ()) for role in ROLES}
 
 
-def campaign(n_devices, share, attack, random, *, crowd: str = "city", n_rounds: int = GAP):
-    """Yield the reports of each round of `steered`, a share of its devices being liars.
+def campaign(
+    n_devices, share, attack, random, *, crowd: str = "city", n_rounds: int = GAP, gathered=""
+):
+    """Yield the reports of each round of `steered` by role, a share of its devices being liars.
 
-    Nine devices in ten answer about transitions, each once in a gap, in a phase of its own. The
-    crowd of every round is another one: no population moves faster.
+    Every device reports once in a gap, in a phase of its own. Nobody can tell whether a device has
+    the role it drew: `gathered` is the one that all liars claim to have. The crowd of every round
+    is another one: no population moves faster.
     """
-    n_reporters, n_turns = round(0.9 * n_devices), -(-n_rounds // GAP)
-    n_liars = round(share * n_reporters)
-    phases = random.integers(GAP, size=n_reporters)
-    lies = attack(n_liars * n_turns, random).reshape(n_turns, n_liars, -1) if n_liars else None
+    lanes = []
+    for role, part in ROLES.items():
+        n_liars = share * n_devices * (part if not gathered else gathered == role)
+        n_honest = round((1 - share) * part * n_devices)
+        sizes = n_honest, round(n_liars), n_rounds, N_ANSWERS[role]
+        lanes.append(_reports(*sizes, attack, random, crowd))
+    for reports in zip(*lanes, strict=True):
+        yield dict(zip(ROLES, reports, strict=True))
+
+
+def _reports(n_honest, n_liars, n_rounds, n_states, attack, random, crowd):
+    """Yield the reports of the devices of one role."""
+    n_turns, phases = -(-n_rounds // GAP), random.integers(GAP, size=n_liars + n_honest)
+    lies = None
+    if n_liars:
+        lies = attack(n_liars * n_turns, random, n_states).reshape(n_turns, n_liars, -1)
     for t in range(n_rounds):
         due = phases == t % GAP
-        true = honest(int(np.count_nonzero(due[n_liars:])), random, crowd=crowd)
+        n_true = int(np.count_nonzero(due[n_liars:]))
+        true = honest(n_true, random, crowd=crowd, n_states=n_states)
         yield true if lies is None else np.concatenate([true, lies[t // GAP, due[:n_liars]]])
 
 
-def inspections(rounds, *, n_states: int = N_STATES, gap: int = GAP, epsilon: int = EPSILON):
-    """Inspect rounds one after the other as the service does; yield what was found."""
-    pool = EvidencePool(gap)
-    for t, packed in enumerate(rounds):
-        inspection = inspect(
-            packed,
-            n_states,
-            epsilon=epsilon,
-            false_alarms=FALSE_ALARMS / gap,
-            before=pool.before(t, 0, epsilon),
-        )
-        pool.keep(t, pool.joined(t, {(0, epsilon): inspection.evidence}))
-        yield inspection
+def inspections(rounds):
+    """Inspect rounds one after the other as the service does; yield what was found by role."""
+    pool = EvidencePool(GAP)
+    for t, reports in enumerate(rounds):
+        found: dict[str, Inspection] = {
+            role: inspect(
+                packed,
+                N_ANSWERS[role],
+                epsilon=EPSILON,
+                false_alarms=FALSE_ALARMS / (GAP * len(ROLES)),
+                before=pool.before(t, _CODES[role], EPSILON),
+            )
+            for role, packed in reports.items()
+        }
+        evidence = {(_CODES[role], EPSILON): one.evidence for role, one in found.items()}
+        pool.keep(t, pool.joined(t, evidence))
+        yield found
 
 
-def first_alarm(rounds, **settings) -> int | None:
+def alarmed(found: dict[str, Inspection]) -> bool:
+    """Whether the reports of any role raised an alarm."""
+    return any(inspection.alarmed for inspection in found.values())
+
+
+def first_alarm(rounds) -> int | None:
     """Return the number of rounds until the first alarm; None if there is none."""
-    found = enumerate(inspections(rounds, **settings), start=1)
-    return next((number for number, inspection in found if inspection.alarmed), None)
+    found = enumerate(inspections(rounds), start=1)
+    return next((number for number, roles in found if alarmed(roles)), None)

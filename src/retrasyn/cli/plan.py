@@ -113,17 +113,18 @@ def _show_noise(console: Console, shown: Forecast) -> None:
         f"[bold]{shown.method}[/bold], {shown.n_users:,} people active at a time, "
         f"epsilon {shown.epsilon:g}, w = {shown.window}\n"
     )
+    cells = f" and {_number(noise.n_cell_reports)} of cells" if noise.n_cell_reports else ""
     console.print(
-        f"One timestamp brings about {_number(noise.n_reports)} reports of states, each with "
-        f"epsilon {noise.epsilon:.3g}."
+        f"One timestamp brings about {_number(noise.n_reports)} reports of states{cells}, each "
+        f"with epsilon {noise.epsilon:.3g}."
     )
     if shown.simulated_reports is not None:
         console.print(
             f"In the simulation it was {_number(shown.simulated_reports)} reports of all kinds."
         )
     console.print(
-        f"From them alone, the share of one state is known to +- {_percent(noise.state_error)} "
-        "(one standard error).\n"
+        "From reports of states alone, the share of one state is known to "
+        f"+- {_percent(noise.state_error)} (one standard error).\n"
     )
 
 

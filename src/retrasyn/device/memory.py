@@ -9,6 +9,7 @@ from retrasyn.device.clock import Instant, Odometer
 from retrasyn.device.ledger import MILLI, LedgerEntry
 from retrasyn.errors import WireError
 from retrasyn.messages import Manifest
+from retrasyn.wire.canonical import read_canonical
 from retrasyn.wire.texts import decode_manifest, manifest_id, round_hash
 
 
@@ -157,6 +158,17 @@ class Pinned:
         return (self.manifest.window + 1) * self.manifest.period
 
 
+def times_of(text: bytes) -> tuple[int, int]:
+    """Return the seconds of a round and of w + 1 rounds, by a manifest of this or an older version.
+
+    >>> times_of(b'{"period":60,"window":20}')
+    (60, 1260)
+    """
+    fields = read_canonical(text, "manifest")
+    period: int = fields["period"]
+    return period, (fields["window"] + 1) * period
+
+
 @dataclass(slots=True)
 class MemoryCache:
     """Caches what the store holds. After a failed save that is unknown, so it is read again."""
@@ -177,8 +189,8 @@ class MemoryCache:
             memory, self.pinned = found, None
             try:
                 self.pinned = Pinned.of(memory.pinned) if memory.pinned else None
-            except WireError:  # what was spent still counts
-                memory, self.lost = replace(memory, pinned=b""), "outdated"
+            except WireError:  # what was spent still counts, and how long a window lasts
+                self.lost = "outdated"
         self._memory = replace(memory, odometer=memory.odometer.advance(now.boot))
         return self._memory
 
@@ -191,11 +203,11 @@ class MemoryCache:
     def silence(self, text: bytes, now: Instant, *, reason: str) -> None:
         """Pin a manifest and begin a quarantine that lasts the longest window in question."""
         memory, new = self.remember(now), Pinned.of(text)
-        before = self.pinned or new
+        period, window_seconds = times_of(memory.pinned or text)
         last = memory.quarantine  # if it is not over, it is not cut short
-        ends = last.uptime + last.rounds * before.manifest.period * MILLI
+        ends = last.uptime + last.rounds * period * MILLI
         left = -(-(ends - memory.odometer.total) // MILLI)
-        seconds = max(new.window_seconds, before.window_seconds, left)
+        seconds = max(new.window_seconds, window_seconds, left)
         head = memory.head_of(new.id)
         own = new.round_at(now)
         quarantine = Quarantine(

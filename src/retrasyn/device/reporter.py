@@ -125,7 +125,7 @@ class Reporter:
     def quarantine(self, reason: str, now: Instant) -> None:
         """Stop reporting for a window, for instance because the device has to enrol again."""
         text = self._cache.remember(now).pinned
-        if text:
+        if self._cache.pinned is not None:
             self._cache.silence(text, now, reason=reason)
 
     def trusts(self, kind: str, text: bytes, signature: bytes, now: Instant) -> bool:

@@ -26,6 +26,7 @@ class ExpectedNoise:
     n_reports: float  # about states; where presence is hidden, including those of absent people
     epsilon: float  # of each report
     state_error: float  # standard error of one state's share
+    n_cell_reports: float = 0.0  # about cells, likewise
     direct_error: float = math.inf  # of one cell's share, from those who report their cell
 
     def cell_error(self, states: StateSpace) -> float:
@@ -63,8 +64,15 @@ def expected_noise(method: Method, *, n_users: float, epsilon: int, gap: int) ->
         n_reports, each = float(enrolled * n_users), epsilon // gap
     # A share of the active is `enrolled` times that of all enrolled, and so is its error.
     variance = enrolled**2 * OUE(each).variance(1) / n_reports if each > 0 else math.inf
-    direct = variance * reporting / cells if cells else math.inf
-    return ExpectedNoise(n_reports, each / MICRO, math.sqrt(variance), math.sqrt(direct))
+    n_cells = n_reports * cells / reporting
+    direct = variance * n_reports / n_cells if n_cells else math.inf
+    return ExpectedNoise(
+        n_reports=n_reports,
+        epsilon=each / MICRO,
+        state_error=math.sqrt(variance),
+        n_cell_reports=n_cells,
+        direct_error=math.sqrt(direct),
+    )
 
 
 SPANS = {"a day": 1, "a week": 7, "a month": 30}

@@ -37,6 +37,7 @@ def weak_against(sample: Evidence, level: float, *, n_round: int) -> Iterator[st
     for place, share in enumerate(SHARES):
         powers = {"identical reports": float(more_than(1, n_round, share))}
         powers |= {f"reports with {name}": power[place] for name, power in by_weight.items()}
+        powers["reports with always as many ones"] = of_one_weight(sample, level, share)
         for k in TARGETS:
             tests = of_pairs, of_spectrum
             power = max(test(sample, level, share, k) for test in tests)
@@ -58,6 +59,13 @@ def of_weights(sample: Evidence, level: float, factor: float) -> list[float]:
     shares = np.array(SHARES)[:, None]
     powers: list[float] = more_than(most, n, (1 - shares) * honest + shares * fake).max(1).tolist()
     return powers
+
+
+def of_one_weight(sample: Evidence, level: float, share: float) -> float:
+    """Return the power of the test of weights against fakes with the commonest number of ones."""
+    commonest = np.array([WeightLaw.of(sample.n_states, sample.q).exactly.max()])
+    most = _quantile(statistics.weight_limit(level, sample.n_states), sample.n, commonest)
+    return float(more_than(most, sample.n, (1 - share) * commonest + share)[0])
 
 
 def _quantile(tail: float, n: int, p: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:

@@ -314,7 +314,8 @@ def _look_for_poison(
 ) -> RoundInspection:
     """Inspect the reports on each question, with the evidence of the rounds before.
 
-    All inspections of a gap share one probability of a false alarm.
+    All inspections of a gap share one probability of a false alarm. Of cells no frequencies are
+    expected: they need not stay within the drift of a single state, least of all large ones.
     """
     expected = state.curator.state.memory.released
     alarms, not_tested, evidence = list[str](), list[str](), {}

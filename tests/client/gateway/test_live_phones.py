@@ -13,6 +13,7 @@ import pytest
 from paho.mqtt import publish
 
 from retrasyn.client.owner import read_identity
+from retrasyn.wire.layout import VERSION
 from support.broker import broker
 from support.live_service import COMMAND, end, service, wait_for
 from support.phone_messages import OWNTRACKS, TRACCAR
@@ -44,7 +45,7 @@ def reports_in(kept, device):
     found, place = {}, kept.find(device)
     while place >= 0:
         head = kept[place - 20 : place - 8]
-        if len(head) == 12 and head[0] == 2 and head[1] == 0:
+        if len(head) == 12 and head[0] == VERSION and head[1] == 0:
             _, _, n_states, t, _ = struct.unpack("<BBHII", head)
             symbol = kept[place + 16]
             found.setdefault(t, set()).add(symbol if symbol < n_states else None)
