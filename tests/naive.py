@@ -1634,18 +1634,19 @@ class NaiveEnds:
 
     def __init__(self, side: int) -> None:
         self.sums = {group: [0.0] * side * side for group in ("enter", "quit")}
-        self.numbers = {"enter": 0, "quit": 0}
+        self.numbers = {"enter": 0.0, "quit": 0.0}
         self.tilt = [0.0] * side * side
         self.usual: list[float] | None = None
 
-    def add(self, group: str, y: list[float], n: int) -> None:
-        """Add reports about entering or quitting."""
-        self.sums[group] = [a + n * b for a, b in zip(self.sums[group], y, strict=True)]
-        self.numbers[group] += n
+    def add(self, group: str, y: list[float], n: int, present: float = 1.0) -> None:
+        """Add reports about entering or quitting, weighed by the share of those present."""
+        old = self.sums[group]
+        self.sums[group] = [a + n * present * b for a, b in zip(old, y, strict=True)]
+        self.numbers[group] += n * present**2
 
     def totals(self) -> dict[str, float]:
         """Return T by least squares on where people usually are; .02 while unknown."""
-        if self.usual is None or 0 in self.numbers.values():
+        if self.usual is None or 0.0 in self.numbers.values():
             return dict.fromkeys(self.sums, 0.02)
         square = sum(o**2 for o in self.usual)
         found = {}
@@ -1654,15 +1655,18 @@ class NaiveEnds:
             found[group] = max(along / square, 1e-3)
         return found
 
-    def fit(self, totals: dict[str, float], arrivals: list[float], v1: float) -> list[float]:
+    def fit(
+        self, totals: dict[str, float], arrivals: list[float], v1: float, alarm: float = 0.0
+    ) -> list[float]:
         """Follow the arrivals; return f, the tilted distribution."""
         if self.usual is None:
             self.usual = share(arrivals)
         else:
             old = self.usual
             self.usual = share([0.98 * a + 0.02 * b for a, b in zip(old, arrivals, strict=True)])
+        here = [alarm * b + (1 - alarm) * a for a, b in zip(self.usual, arrivals, strict=True)]
         for _ in range(2):
-            f = self.tilted()
+            f = self.tilted(here)
             for i, tilt in enumerate(self.tilt):
                 gradient, bend = -tilt / 0.16, 1 / 0.16
                 for group, n in self.numbers.items():
@@ -1672,12 +1676,11 @@ class NaiveEnds:
                         bend += n / v1 * b**2
                 step = min(max(gradient / bend, -0.5), 0.5)
                 self.tilt[i] = min(max(tilt + step, -3.0), 3.0)
-        return self.tilted()
+        return self.tilted(here)
 
-    def tilted(self) -> list[float]:
+    def tilted(self, here: list[float]) -> list[float]:
         """Return o* e^tilt, normalised."""
-        usual = self.usual or []
-        return share([o * math.exp(e) for o, e in zip(usual, self.tilt, strict=True)])
+        return share([o * math.exp(e) for o, e in zip(here, self.tilt, strict=True)])
 
 
 class NaivePresence:

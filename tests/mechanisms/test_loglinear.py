@@ -92,18 +92,19 @@ class Plain:
             for group in ("enter", "quit"):
                 if group in answers:
                     self.ends.add(group, *answers[group])
-        elif moves is not None and totals is not None:
+        elif moves is not None and totals is not None and present > 0:
             moving = present * max(1 - totals["enter"] - totals["quit"], 0.05)
             y, n = moves
             first, second = self.n_moves, self.n_moves + self.side**2
             for group, part in (("enter", y[first:second]), ("quit", y[second:])):
-                self.ends.add(group, [each / present for each in part], n)
+                self.ends.add(group, part, n, present)
             moves = y[:first], n
-        self.flow.learn(moves, answers.get("cell"), moving, present, V1)
+        cells = answers.get("cell") if present > 0 else None
+        self.flow.learn(moves, cells, moving, present, V1)
         if self.flow.weights["moves"][0] + self.flow.weights["cells"][0] == 0:
             return None, None, hazard
         m, *variances = self.flow.fit()
-        return self.release(m, totals, size, flags, present), variances, hazard
+        return self.release(m, totals, size, flags), variances, hazard
 
     def present_after(self, answers):
         if self.row.presence != "hidden":
@@ -111,12 +112,12 @@ class Plain:
         if "present" in answers:
             (y,), n = answers["present"]
             self.presence.learn(y, n, ONE_BIT)
-        return max(self.presence.share(), 0.01)
+        return self.presence.share()
 
-    def release(self, m, totals, size, flags, present):
-        arriving = naive.arriving(m, self.side)
+    def release(self, m, totals, size, flags):
+        arriving, v1, alarm = naive.arriving(m, self.side), self.flow.v1, self.flow.trust[-2]
         if flags is not None:
-            where = self.ends.fit({"enter": 1.0, "quit": 1.0}, arriving, self.flow.v1)
+            where = self.ends.fit({"enter": 1.0, "quit": 1.0}, arriving, v1, alarm)
             n_quitting = flags.ages_of_quitters.size
             n_states = max(size + n_quitting, 1)
             ending = {"enter": flags.n_entering / n_states, "quit": n_quitting / n_states}
@@ -124,7 +125,7 @@ class Plain:
             ending = {"enter": 0.02, "quit": 0.02}
             if totals is not None:
                 ending = {group: max(total, 1e-3) for group, total in totals.items()}
-            where = self.ends.fit(ending, arriving, self.flow.v1 / present**2)
+            where = self.ends.fit(ending, arriving, v1, alarm)
         return naive.moves_and_ends(m, where, ending)[0]
 
 

@@ -299,9 +299,11 @@ totals = st.tuples(st.sampled_from([1e-3, 0.02, 0.4, 1.0]), st.sampled_from([1e-
 @given(
     side=st.integers(1, 4),
     sizes=st.lists(st.tuples(numbers, numbers, totals), min_size=1, max_size=5),
+    present=st.sampled_from([0.3, 1.0]),
+    alarm=st.sampled_from([0.0, 0.4, 1.0]),
     seed=seeds,
 )
-def test_ends_equal_the_plain_loop(side, sizes, seed):
+def test_ends_equal_the_plain_loop(side, sizes, present, alarm, seed):
     n_cells, random = side * side, np.random.default_rng(seed)
     ends, expected = EndMemory.empty(n_cells), naive.NaiveEnds(side)
     v1 = naive.variance_of_one(1.0)
@@ -310,12 +312,11 @@ def test_ends_equal_the_plain_loop(side, sizes, seed):
         for which, n in enumerate(many):
             if n:
                 y = random.normal(0.05, math.sqrt(v1 / n), n_cells)
-                ends.add(which, y, n)
-                expected.add(GROUPS[which], y.tolist(), n)
+                ends.add(which, y, n, present)
+                expected.add(GROUPS[which], y.tolist(), n, present)
         arriving = random.dirichlet(np.full(n_cells, 0.5))
-        ends.follow(arriving)
-        found = ends.fit(np.array(both), v1)
-        plain = expected.fit(dict(zip(GROUPS, both, strict=True)), arriving.tolist(), v1)
+        found = ends.fit(ends.follow(arriving, alarm), np.array(both), v1)
+        plain = expected.fit(dict(zip(GROUPS, both, strict=True)), arriving.tolist(), v1, alarm)
         np.testing.assert_allclose(found, plain, rtol=1e-7, atol=1e-12)
         np.testing.assert_allclose(ends.tilt, expected.tilt, rtol=1e-7, atol=1e-12)
         assert found.sum() == pytest.approx(1.0)
@@ -323,9 +324,9 @@ def test_ends_equal_the_plain_loop(side, sizes, seed):
 
 def test_without_reports_people_enter_where_people_are():
     ends, arriving = EndMemory.empty(4), np.array([0.1, 0.2, 0.3, 0.4])
-    ends.follow(arriving)
+    around = ends.follow(arriving, 0.0)
     for _ in range(5):
-        found = ends.fit(np.full(2, 0.02), 1.0)
+        found = ends.fit(around, np.full(2, 0.02), 1.0)
     np.testing.assert_allclose(found, arriving)
     assert not ends.tilt.any()
 
@@ -334,9 +335,9 @@ def test_reports_of_entering_tilt_where_people_enter():
     ends, where = EndMemory.empty(4), np.array([0.7, 0.1, 0.1, 0.1])
     for which in (0, 1):
         ends.add(which, 0.1 * where, 10_000_000)
-    ends.follow(np.full(4, 0.25))
+    around = ends.follow(np.full(4, 0.25), 0.0)
     for _ in range(20):
-        found = ends.fit(np.full(2, 0.1), naive.variance_of_one(1.0))
+        found = ends.fit(around, np.full(2, 0.1), naive.variance_of_one(1.0))
     np.testing.assert_allclose(found, where, atol=0.03)
     np.testing.assert_allclose(ends.totals(), 0.1, atol=1e-6)
 
@@ -344,10 +345,10 @@ def test_reports_of_entering_tilt_where_people_enter():
 @pytest.mark.parametrize("size", [1e-300, 1.0, 1e12])
 def test_the_most_extreme_reports_of_ends_give_a_distribution(size):
     ends = EndMemory.empty(3)
-    ends.follow(np.array([1.0, 0.0, 0.0]))
+    around = ends.follow(np.array([1.0, 0.0, 0.0]), 0.0)
     ends.add(0, np.array([-size, size, 0.0]), 1_000_000)
     for _ in range(30):
-        found = ends.fit(np.array([1.0, 1e-3]), 1e-16)
+        found = ends.fit(around, np.array([1.0, 1e-3]), 1e-16)
         assert found.sum() == pytest.approx(1.0)
         assert (found >= 0).all()
 
@@ -355,13 +356,11 @@ def test_the_most_extreme_reports_of_ends_give_a_distribution(size):
 def test_a_copy_of_what_is_known_of_ends_goes_its_own_way():
     ends = EndMemory.empty(2)
     ends.add(0, np.array([0.3, 0.1]), 500)
-    ends.follow(np.array([0.5, 0.5]))
-    ends.fit(np.full(2, 0.1), 1.0)
+    ends.fit(ends.follow(np.array([0.5, 0.5]), 0.5), np.full(2, 0.1), 1.0)
     before = {name: array.copy() for name, array in ends.to_arrays().items()}
     twin = ends.copied()
     twin.add(1, np.array([0.0, 1.0]), 500)
-    twin.follow(np.array([1.0, 0.0]))
-    twin.fit(np.full(2, 0.1), 1.0)
+    twin.fit(twin.follow(np.array([1.0, 0.0]), 0.5), np.full(2, 0.1), 1.0)
     for name, array in ends.to_arrays().items():
         assert array.tobytes() == before[name].tobytes(), name
 
@@ -371,12 +370,20 @@ def test_ends_carried_over_as_arrays_go_on_alike(followed):
     one, other = EndMemory.empty(2), EndMemory.empty(2)
     one.add(0, np.array([0.3, 0.1]), 500)
     if followed:
-        one.follow(np.array([0.5, 0.5]))
-        one.fit(np.full(2, 0.1), 1.0)
+        one.fit(one.follow(np.array([0.5, 0.5]), 0.5), np.full(2, 0.1), 1.0)
     other.load_arrays(one.to_arrays())
-    for ends in (one, other):
-        ends.follow(np.array([0.9, 0.1]))
-    assert one.fit(np.full(2, 0.1), 1.0).tobytes() == other.fit(np.full(2, 0.1), 1.0).tobytes()
+    found = [
+        ends.fit(ends.follow(np.array([0.9, 0.1]), 0.5), np.full(2, 0.1), 1.0)
+        for ends in (one, other)
+    ]
+    assert found[0].tobytes() == found[1].tobytes()
+
+
+def test_after_a_sudden_change_people_end_where_they_are_now():
+    ends, now = EndMemory.empty(2), np.array([0.1, 0.9])
+    ends.follow(np.array([0.9, 0.1]), 0.0)
+    assert ends.follow(now, 1.0).tolist() == now.tolist()
+    assert ends.follow(now, 0.0)[0] > 0.8
 
 
 @given(st.lists(st.tuples(st.integers(1, 5_000), st.floats(-0.5, 1.5)), max_size=8))

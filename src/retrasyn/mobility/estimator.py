@@ -374,12 +374,8 @@ class EndMemory:
 
         The more of an alarm there is, the more that is where they are now.
         """
-        now = (
-            arriving
-            if self.usual is None
-            else self.usual + (1.0 - _USUAL) * (arriving - self.usual)
-        )
-        self.usual = now / now.sum()
+        usual = arriving if self.usual is None else _USUAL * self.usual + (1.0 - _USUAL) * arriving
+        self.usual = usual / usual.sum()
         return alarm * arriving + (1.0 - alarm) * self.usual
 
     def fit(self, around: Vector, totals: Vector, variance: float) -> Vector:
