@@ -176,7 +176,7 @@ TO_STATIC = {"tdrive": 1.0, "oldenburg": 2.2, "city/10000/1": 1.1}
 def test_density_is_nearer_than_means_of_reports_and_than_a_uniform_crowd(name):
     """Few people are by chance where nobody is expected, synthetic ones as well.
 
-    Of 500 people in the city 84 are present at a time, and the exact uniform distribution, which
+    Of 500 people in the city 86 are present at a time, and the exact uniform distribution, which
     nobody could release as points, is nearer (.163) than `steered` (.20); a crowd is at .23.
     """
     steered, static, so_far, crowd = np.mean([densities(name, seed) for seed in SEEDS], axis=0)
