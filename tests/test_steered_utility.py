@@ -143,45 +143,35 @@ def divergence(counts, others):
 
 
 def densities(name, seed):
-    """Return the errors of `steered`, and of what needs no model: [4].
+    """Return the errors of `steered`, and of what needs no model: [3].
 
-    These are the mean of all reports about cells, clipped and the same at all timestamps; the mean
-    of those so far; and as many people as there are, anywhere.
+    These are the mean of all reports about cells so far, clipped; and as many people, anywhere.
     """
     (real, grid), ours = real_of(name), run(name, seed)
     pair = Pair.of(real, ours.synthetic, grid)
     counts = cell_counts(pair.real, pair.n_timestamps, grid.n_cells)
     busy = counts.sum(axis=1) > 0
     counts = counts[busy].astype(float)
-    so_far = np.maximum(ours.reported.cumsum(axis=0)[busy], 0.0)
-    static = np.tile(np.maximum(ours.reported.sum(axis=0), 0.0), (len(counts), 1))
-    so_far[so_far.sum(axis=1) == 0] = 1.0
+    static = np.maximum(ours.reported.cumsum(axis=0)[busy], 0.0)
+    static[static.sum(axis=1) == 0] = 1.0
     uniform = np.full(grid.n_cells, 1 / grid.n_cells)
     crowd = np.random.default_rng(seed).multinomial(counts.sum(axis=1).astype(int), uniform)
     steered = np.nanmean(density_errors(pair))
-    return steered, *(divergence(counts, other) for other in (static, so_far, crowd.astype(float)))
-
-
-# The most that the density error of `steered` may be of the error of the mean of all reports. The
-# bar is 1. That mean knows the reports of the future: it is the better one where nothing changes,
-# as on Oldenburg (.0061 against .0125), and as good in a city of 10,000 (.069 both). The mean of
-# the reports so far is not.
-TO_STATIC = {"tdrive": 1.0, "oldenburg": 2.2, "city/10000/1": 1.1}
+    return steered, divergence(counts, static), divergence(counts, crowd.astype(float))
 
 
 @pytest.mark.parametrize(
     "name",
     [*(pytest.param(name, marks=recorded) for name in BOXES), *(f"city/{n}/1" for n in CITY_SIZES)],
 )
-def test_density_is_nearer_than_means_of_reports_and_than_a_uniform_crowd(name):
+def test_density_is_nearer_than_the_mean_of_the_reports_and_than_a_uniform_crowd(name):
     """Few people are by chance where nobody is expected, synthetic ones as well.
 
     Of 500 people in the city 86 are present at a time, and the exact uniform distribution, which
     nobody could release as points, is nearer (.163) than `steered` (.20); a crowd is at .23.
     """
-    steered, static, so_far, crowd = np.mean([densities(name, seed) for seed in SEEDS], axis=0)
-    assert steered < TO_STATIC.get(name, 1.0) * static
-    assert steered < so_far
+    steered, static, crowd = np.mean([densities(name, seed) for seed in SEEDS], axis=0)
+    assert steered < static
     assert steered < crowd
 
 
