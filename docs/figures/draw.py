@@ -319,7 +319,7 @@ def draw_flow() -> str:
             310,
             [
                 "Sums of both kinds of reports",
-                "kept for ever, or faded by 1, 7 or 20 percent",
+                "kept for ever, or faded by 1, 5 or 30 percent",
                 "at each timestamp: what has been seen",
                 "over long and short pasts",
             ],
