@@ -192,9 +192,9 @@ def test_every_setting_of_a_row_can_be_given_and_a_share_of_zero_stays_one():
     row, _ = configure(find_method("steered"), SAFE, {"age_share": "0", "steers": "false"})
     assert (row.division.selection.age_share, row.steers) == (0.0, False)
     settings_ = [name for part in parts_of(row) for name in settings_of(part)]
-    assert settings_ == ["balanced", "age_share", "cell_share", "steers", "continuous"]
+    assert settings_ == ["age_share", "cell_share", "steers", "continuous"]
     flags = [name for part in parts_of(METHODS["steered-flags"]) for name in settings_of(part)]
-    assert flags == ["balanced", "cell_share", "steers", "continuous"]
+    assert flags == ["cell_share", "steers", "continuous"]
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,6 @@ def test_adaptive_methods_do_not_fall_silent_for_ever(name):
     [
         {"age_share": "0.3"},
         {"cell_share": "0.2"},
-        {"balanced": "false"},
         {"steers": "false"},
         {"continuous": "false"},
     ],
