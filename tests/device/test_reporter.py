@@ -573,6 +573,12 @@ HIDDEN = {"presence": "hidden", "size_source": "estimated"}
 FLAGS = {"strata": ("move", "enter", "quit", "cell"), "presence": "flags"}
 
 
+def test_a_share_of_one_half_is_exactly_half_of_all_lots():
+    manifest = manifest_of(**(CELLS | {"other_shares": (MICRO // 2,)}))
+    lots = [draw_lots(fed([0, role])) for role in (2**63 - 1, 2**63)]
+    assert [Sampling(manifest, each).role for each in lots] == ["cell", ""]
+
+
 @pytest.mark.parametrize(
     ("changes", "asked"),
     [({}, (True, True, False, False)), (FLAGS, (True, True, False, False)), (HIDDEN, (True,) * 4)],

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from retrasyn.device import Answer, Refusal, Reporter, SQLiteStore, Tracker
-from retrasyn.device.memory import DeviceMemory, Lost
+from retrasyn.device.memory import DeviceMemory, Lost, times_of
 from retrasyn.device.store import Witness, _checked, _digest, read_witness, write_witness
-from retrasyn.errors import EntropyError, LedgerError
+from retrasyn.errors import EntropyError, LedgerError, WireError
 from support.campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of, verify
 
 
@@ -214,6 +214,11 @@ def test_a_longer_window_of_a_manifest_of_an_earlier_version_still_keeps_a_devic
     silent = range(5, 4 + window + 5)
     assert {answer(reporter, campaign, t).rule for t in silent} == {6}
     assert isinstance(answer(reporter, campaign, silent.stop), Answer)
+
+
+def test_what_is_no_manifest_of_any_version_has_no_times():
+    with pytest.raises(WireError, match=r"^manifest is not canonical JSON"):
+        times_of(b"nothing")
 
 
 @pytest.mark.parametrize("record", [b"", b"short", bytes(32), bytes(64)])

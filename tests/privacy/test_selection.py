@@ -385,3 +385,7 @@ def test_nobody_available_is_nobody_asked():
     assert grant.reporters.size == 0
     assert grant.epsilon == 0
     assert ledger.grant(ask, t=3, roster=who, seed=0).reporters.size == 10
+
+
+def test_a_share_of_nobody_is_a_share():
+    assert PhaseSlots(age_share=0.0, cell_share=0.45).other_shares == (0.0, 0.45)

@@ -26,6 +26,7 @@ from retrasyn.privacy.usual_place import (
     chance_named,
     duration,
     fewest_naming,
+    telling,
 )
 from retrasyn.receipts import checks
 from retrasyn.receipts.files import read_receipt
@@ -295,6 +296,11 @@ def test_without_nights_a_stay_is_counted_in_timestamps(period):
 def test_two_places_are_a_secret_already():
     assert UsualPlace.of([(0.5, 0.25)], n_places=2, gap=1) is not None
     assert UsualPlace.of([(0.5, 0.25)], n_places=1, gap=1) is None
+
+
+def test_transitions_moves_and_cells_tell_a_place_and_nothing_else_that_is_asked():
+    assert telling(("move", "enter", "quit", "cell")) == ["move", "cell"]
+    assert telling(("transition", "older")) == telling(("transition", "present")) == ["transition"]
 
 
 def test_the_role_that_tells_the_place_first_counts():

@@ -145,7 +145,7 @@ def forecast(
 
     >>> closed = forecast(2_100, simulates=False)
     >>> round(closed.noise.n_reports), closed.lifetime[0].epsilon
-    (90, 7.0)
+    (45, 7.0)
     """
     _check(find_method(DEFAULT_METHOD if method is None else method), n_users, seed)
     grid = Grid(CITY_BOX, SIDES[0])

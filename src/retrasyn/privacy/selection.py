@@ -143,7 +143,7 @@ class PhaseSlots:
 
     def __post_init__(self) -> None:
         shares = self.other_shares
-        if not (min(shares, default=0.0) >= 0 and sum(shares) < 1):
+        if not (all(share >= 0 for share in shares) and sum(shares) < 1):
             names = ("age_share", "presence_share", "cell_share")
             given = [(name, getattr(self, name)) for name in names]
             said = " and ".join(f"{name}={share:g}" for name, share in given if share is not None)

@@ -69,7 +69,7 @@ def signed_part(kind: str, body: bytes) -> bytes:
     r"""Return what is signed or tagged: the kind keeps a manifest from passing for a round.
 
     >>> signed_part("round", b"{}")
-    b'retrasyn/2/round\n{}'
+    b'retrasyn/3/round\n{}'
     """
     return f"retrasyn/{VERSION}/{kind}\n".encode() + body
 
