@@ -47,12 +47,6 @@ class Mapped:
         found = self.json("/v1/status")["newest_release"]
         return -1 if found is None else int(found)
 
-    @property
-    def n_points(self) -> int:
-        """How many there are in the newest release."""
-        listed = self.json("/v1/releases?limit=1")["releases"]
-        return int(listed[0]["n_points"]) if listed else 0
-
 
 @contextmanager
 def fleet_of(live: live_service.Live, folder: Path, *, devices: int) -> Iterator[None]:
@@ -74,6 +68,16 @@ def wait_for_release(mapped: Mapped, t: int, seconds: float = 90) -> None:
     end = time.monotonic() + seconds
     while mapped.newest < t:
         assert time.monotonic() < end, f"release {t} did not come"
+        time.sleep(0.1)
+
+
+def wait_for_points(mapped: Mapped, n: int) -> None:
+    """Wait for n releases in a row that have points: a busy fleet may miss a round."""
+    end, mapped.first = time.monotonic() + 180, mapped.newest + 1
+    while mapped.newest < mapped.first + n - 1:
+        assert time.monotonic() < end, f"no {n} releases in a row had points"
+        listed = mapped.json(f"/v1/releases?from={mapped.first}")["releases"]
+        mapped.first = max([mapped.first, *(r["t"] + 1 for r in listed if not r["n_points"])])
         time.sleep(0.1)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from support import live_service
-from support.mapped import Mapped, Watched, fleet_of, wait_for_release
+from support.mapped import Mapped, Watched, fleet_of, wait_for_points
 
 
 @pytest.fixture(scope="module")
@@ -15,10 +15,7 @@ def mapped(tmp_path_factory):
         fleet_of(live, folder.parent / "fleet", devices=300),
     ):
         found = Mapped(live, int(live.url.rpartition(":")[2]))
-        while not found.n_points:
-            wait_for_release(found, found.newest + 1)
-        found.first = found.newest
-        wait_for_release(found, found.first + 7)
+        wait_for_points(found, 8)
         yield found
 
 
