@@ -65,10 +65,10 @@ def steps_of(engine: Any, n: int, method: str) -> list[float]:
     def collect(grant: Grant, lane: str) -> Aggregate:
         del lane
         n_states = n_answers(grant.question, curator.states)
-        true = generator.multinomial(grant.reporters.size, shares)
-        if n_states == 1:
-            true = np.array([grant.reporters.size // 2])
-        return oracle_for(grant).draw_counts(true, grant.reporters.size, generator=generator)
+        n = grant.reporters.size
+        some = shares[:n_states] / shares[:n_states].sum()
+        true = generator.multinomial(n, some) if n_states > 1 else np.array([n // 2])
+        return oracle_for(grant).draw_counts(true, n, generator=generator)
 
     seconds = []
     for t in range(WARM_UP + STEPS):
