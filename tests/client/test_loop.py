@@ -239,7 +239,7 @@ def test_a_forger_who_never_stops_gains_no_more_than_one_who_cuts_the_wire(serve
     assert {one.words for one in loop.run(3) if one.sent} == {"reported, nobody answered"}
     assert "cannot prove to be the curator" in caplog.text
     assert reports_of(served, heard) == reports_counted(served, heard)
-    assert len([frame for frame in served.received[heard:] if frame[1] < 64]) > 2
+    assert len([frame for frame in served.received[heard:] if frame[1] < 64]) > 1  # tried again
 
 
 def test_an_acknowledgement_is_of_no_use_for_another_frame(served, clock):
