@@ -22,7 +22,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import retrasyn
-from retrasyn.data.moving_objects.network import write_roads
+from retrasyn.data.writing_roads import write_roads
 from retrasyn.receipts.files import receipt_place, write_with_receipt
 from retrasyn.simulation.city import city_roads
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from retrasyn.curator import Curator as Curator
     from retrasyn.data.moving_objects.city_network import city_network as city_network
     from retrasyn.data.moving_objects.generate import generate as generate
-    from retrasyn.data.moving_objects.network import RoadNetwork as RoadNetwork
-    from retrasyn.data.moving_objects.reading_networks import read_network as read_network
     from retrasyn.data.reading_files import read as read
     from retrasyn.data.trajectories import Trajectories as Trajectories
     from retrasyn.data.writing_files import write as write
@@ -35,6 +33,8 @@ if TYPE_CHECKING:
     from retrasyn.methods import Method as Method
     from retrasyn.metrics.suite import Scores as Scores
     from retrasyn.metrics.suite import evaluate as evaluate
+    from retrasyn.roads.network import RoadNetwork as RoadNetwork
+    from retrasyn.roads.reading_networks import read_network as read_network
     from retrasyn.run_settings import RunSettings as RunSettings
     from retrasyn.simulation.city import demo_city as demo_city
     from retrasyn.simulation.run import synthesize as synthesize
@@ -52,7 +52,7 @@ _HOMES = {
     "Interpretation": "retrasyn.interpretation",
     "Release": "retrasyn.messages",
     "RetraSynError": "retrasyn.errors",
-    "RoadNetwork": "retrasyn.data.moving_objects.network",
+    "RoadNetwork": "retrasyn.roads.network",
     "Roster": "retrasyn.messages",
     "RunSettings": "retrasyn.run_settings",
     "SAFE": "retrasyn.interpretation",
@@ -64,7 +64,7 @@ _HOMES = {
     "evaluate": "retrasyn.metrics.suite",
     "generate": "retrasyn.data.moving_objects.generate",
     "read": "retrasyn.data.reading_files",
-    "read_network": "retrasyn.data.moving_objects.reading_networks",
+    "read_network": "retrasyn.roads.reading_networks",
     "synthesize": "retrasyn.simulation.run",
     "write": "retrasyn.data.writing_files",
 }

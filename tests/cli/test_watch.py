@@ -22,8 +22,8 @@ import pytest
 
 from retrasyn import read, synthesize, write
 from retrasyn.cli.watch import announcing
-from retrasyn.data.moving_objects.network import write_roads
 from retrasyn.data.trajectories import Trajectories
+from retrasyn.data.writing_roads import write_roads
 from retrasyn.metrics.density import density_errors
 from retrasyn.metrics.pair import Pair
 from retrasyn.receipts.files import receipt_place, write_with_receipt

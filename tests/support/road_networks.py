@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from retrasyn.data.moving_objects.network import RoadNetwork
+from retrasyn.roads.network import RoadNetwork
 
 
 @st.composite

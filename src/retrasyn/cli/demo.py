@@ -82,7 +82,7 @@ def demo(
 
 def _show(settings: RunSettings, pace: float, port: int, *, opens: bool) -> int:
     """Synthesise the city on the live map; return the exit code."""
-    from retrasyn.data.moving_objects.network import write_roads
+    from retrasyn.data.writing_roads import write_roads
     from retrasyn.simulation.city import city_roads, demo_city
     from retrasyn.simulation.run import SimulatedRun
 

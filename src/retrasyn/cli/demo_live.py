@@ -34,7 +34,7 @@ def demo_live(
 
     Example: retrasyn demo-live --devices 200
     """
-    from retrasyn.data.moving_objects.network import write_roads
+    from retrasyn.data.writing_roads import write_roads
     from retrasyn.simulation.city import city_roads
 
     # The two below must end as well, also where a script's background ignores Ctrl-C: they inherit.

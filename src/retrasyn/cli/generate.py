@@ -56,10 +56,10 @@ def generate(
     """
     from retrasyn.data.moving_objects.city_network import city_network
     from retrasyn.data.moving_objects.generate import generate as make
-    from retrasyn.data.moving_objects.network import check_roads_place, write_roads
-    from retrasyn.data.moving_objects.reading_networks import read_network
     from retrasyn.data.writing_files import check_writable, write
+    from retrasyn.data.writing_roads import check_roads_place, write_roads
     from retrasyn.errors import SettingError
+    from retrasyn.roads.reading_networks import read_network
 
     check_writable(out)
     if roads is not None:

@@ -11,13 +11,13 @@ import numpy as np
 
 from retrasyn.data.moving_objects.city_network import city_network
 from retrasyn.data.moving_objects.generate import generate
-from retrasyn.data.moving_objects.reading_networks import read_network
 from retrasyn.data.reading_files import read
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.data.writing_files import write
 from retrasyn.errors import SettingError
 from retrasyn.randomness.kernels import words_at
 from retrasyn.randomness.words import address
+from retrasyn.roads.reading_networks import read_network
 from retrasyn.simulation.city import demo_city
 from retrasyn.simulation.population import stable_words
 

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from retrasyn.data.moving_objects.city_network import city_network
 from retrasyn.data.moving_objects.generate import generate
-from retrasyn.data.moving_objects.network import RoadNetwork
 from retrasyn.data.trajectories import Trajectories
+from retrasyn.roads.network import RoadNetwork
 from retrasyn.space import Box
 
 CITY_BOX = Box(0.0, 0.0, 10.0, 10.0)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from retrasyn.data.moving_objects.city_network import city_network
 from retrasyn.data.moving_objects.demand import Demand, uniforms
 from retrasyn.data.moving_objects.generate import generate
-from retrasyn.data.moving_objects.network import RoadNetwork
 from retrasyn.data.moving_objects.objects import TOP_SPEEDS
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import SettingError
 from retrasyn.metrics.divergence import jsd
+from retrasyn.roads.network import RoadNetwork
 from support.road_networks import distance_to_roads, road_networks
 
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrasyn.data.moving_objects.network import RoadNetwork
 from retrasyn.data.moving_objects.objects import CAPACITIES, Traffic, loaded_speed
-from retrasyn.data.moving_objects.routes import Arcs, find_routes
+from retrasyn.data.moving_objects.routes import find_routes
+from retrasyn.roads.network import Arcs, RoadNetwork
 from support.road_networks import naive_drive, road_networks
 
 

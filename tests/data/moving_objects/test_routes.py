@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrasyn.data.moving_objects import routes as routes_module
-from retrasyn.data.moving_objects.routes import Arcs, find_routes
+from retrasyn.data.moving_objects.routes import find_routes
+from retrasyn.roads.network import Arcs
 from support.road_networks import naive_durations, road_networks
 
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from retrasyn.data.moving_objects.network import RoadNetwork
 from retrasyn.errors import SettingError
 from retrasyn.randomness.kernels import words_at
 from retrasyn.randomness.words import address
+from retrasyn.roads.network import RoadNetwork
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from retrasyn.data.moving_objects.demand import Demand, count_births, uniforms
-from retrasyn.data.moving_objects.network import RoadNetwork
 from retrasyn.data.moving_objects.objects import TOP_SPEEDS, Traffic
-from retrasyn.data.moving_objects.routes import Arcs, Routes, find_routes
+from retrasyn.data.moving_objects.routes import Routes, find_routes
 from retrasyn.data.trajectories import MAX_SPAN, Trajectories
 from retrasyn.errors import SettingError
+from retrasyn.roads.network import Arcs, RoadNetwork
 
 if TYPE_CHECKING:
     import numpy.typing as npt

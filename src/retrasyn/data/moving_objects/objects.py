@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from retrasyn.data.moving_objects.kernels import count_load, locate, move
-from retrasyn.data.moving_objects.network import CLASS_RATIO, RoadNetwork
-from retrasyn.data.moving_objects.routes import Arcs, Routes
+from retrasyn.data.moving_objects.routes import Routes
+from retrasyn.roads.network import CLASS_RATIO, Arcs, RoadNetwork
 
 if TYPE_CHECKING:
     import numpy.typing as npt

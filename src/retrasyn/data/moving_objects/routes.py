@@ -9,36 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from retrasyn.data.moving_objects.kernels import count_hops, fill_routes
-from retrasyn.data.moving_objects.network import CLASS_RATIO, RoadNetwork
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from retrasyn.roads.network import Arcs
+
 _ENTRIES_AT_ONCE = 4_000_000  # entries of shortest-path trees: about 50 MB
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Arcs:
-    """Every edge in both directions, grouped by the node it leaves."""
-
-    begin: npt.NDArray[np.int32]  # [n_nodes + 1], first arc of every node
-    tail: npt.NDArray[np.int32]  # [n_arcs]
-    head: npt.NDArray[np.int32]  # [n_arcs]
-    edge: npt.NDArray[np.int32]  # [n_arcs]
-    duration: npt.NDArray[np.float64]  # [n_arcs], on an empty road, in units of the fastest class
-
-    @classmethod
-    def of(cls, network: RoadNetwork) -> Arcs:
-        """Build the arcs of a network."""
-        tail = np.concatenate([network.tail, network.head])
-        head = np.concatenate([network.head, network.tail])
-        order = np.lexsort((head, tail))
-        edge = (order % network.n_edges).astype(np.int32)
-        begin = np.searchsorted(tail[order], np.arange(network.n_nodes + 1)).astype(np.int32)
-        duration = network.length[edge] * CLASS_RATIO ** network.road_class[edge].astype(float)
-        # scipy treats zero as "no arc", and two nodes may share one position.
-        duration = np.maximum(duration, np.finfo(float).tiny)
-        return cls(begin, tail[order], head[order], edge, duration)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from retrasyn.data.moving_objects.network import DisconnectedNetworkWarning, RoadNetwork, classify
 from retrasyn.errors import InputError
+from retrasyn.roads.network import DisconnectedNetworkWarning, RoadNetwork, classify
 from support.road_networks import road_networks
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from retrasyn.data.moving_objects.network import DisconnectedNetworkWarning
-from retrasyn.data.moving_objects.reading_networks import read_network
 from retrasyn.errors import InputError
+from retrasyn.roads.network import DisconnectedNetworkWarning
+from retrasyn.roads.reading_networks import read_network
 
 C_NODES = "0 0.0 0.0\n1 3.0 4.0\n2 6.0 8.5\n"
 C_EDGES = "0 0 1 5.0\n1 1 2 7.25\n"

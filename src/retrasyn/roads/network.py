@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import math
+import dataclasses
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from retrasyn.data.writing_files import check_place
-from retrasyn.errors import InputError, OutputError
-from retrasyn.files import replacing
+from retrasyn.errors import InputError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -47,6 +43,8 @@ class RoadNetwork:
     head: npt.NDArray[np.int32]  # [n_edges]
     length: npt.NDArray[np.float64]  # [n_edges], never shorter than the straight line
     road_class: npt.NDArray[np.int8]  # [n_edges], 0 (fastest) to 6
+    one_way: npt.NDArray[np.int8]  # [n_edges], 1: from tail to head only, -1: back only, 0: both
+    classed: bool = True  # whether classes were given, not guessed
 
     @classmethod
     def from_edges(
@@ -58,6 +56,7 @@ class RoadNetwork:
         head: npt.ArrayLike,
         length: npt.ArrayLike | None = None,
         road_class: npt.ArrayLike | None = None,
+        one_way: npt.ArrayLike | None = None,
     ) -> RoadNetwork:
         """Build a network from the largest connected part, the fastest parallel edges and no loops.
 
@@ -74,9 +73,13 @@ class RoadNetwork:
         classes = classify(lengths, ends, nodes[0].size)
         if road_class is not None:
             classes = _checked_classes(np.asarray(road_class, np.int64), chord.size)
+        ways = np.zeros(chord.size, np.int8) if one_way is None else np.asarray(one_way, np.int8)
         lengths = np.maximum(lengths, chord)
         kept = _simple(ends, lengths * CLASS_RATIO ** classes.astype(np.float64))
-        return _largest_part(*nodes, ends[:, kept].astype(np.int32), lengths[kept], classes[kept])
+        network = _largest_part(
+            *nodes, ends[:, kept].astype(np.int32), lengths[kept], classes[kept], ways[kept]
+        )
+        return dataclasses.replace(network, classed=road_class is not None)
 
     @property
     def n_nodes(self) -> int:
@@ -174,6 +177,7 @@ def _largest_part(
     ends: npt.NDArray[np.int32],
     length: npt.NDArray[np.float64],
     road_class: npt.NDArray[np.int8],
+    one_way: npt.NDArray[np.int8],
 ) -> RoadNetwork:
     """Drop nodes outside the largest connected part, with one warning."""
     from scipy.sparse import coo_array  # noqa: PLC0415 - slow to import, rarely needed
@@ -192,7 +196,9 @@ def _largest_part(
     number = (np.cumsum(reached) - 1).astype(np.int32)  # [n_nodes]
     kept = reached[ends[0]]  # [n_edges]
     tail, head = number[ends[:, kept]]
-    network = RoadNetwork(x[reached], y[reached], tail, head, length[kept], road_class[kept])
+    network = RoadNetwork(
+        x[reached], y[reached], tail, head, length[kept], road_class[kept], one_way[kept]
+    )
     if network.extent == 0:
         raise InputError("all connected nodes of the network lie at one place; nothing can move")
     if n_left_out:
@@ -205,50 +211,27 @@ def _largest_part(
     return network
 
 
-SUFFIXES = (".geojson", ".json")
-_FINENESS = 1e-6  # relative to width plus height: finer than any screen
+@dataclass(frozen=True, slots=True, eq=False)
+class Arcs:
+    """Every edge in each direction it may be driven, grouped by the node it leaves."""
 
+    begin: npt.NDArray[np.int32]  # [n_nodes + 1], first arc of every node
+    tail: npt.NDArray[np.int32]  # [n_arcs]
+    head: npt.NDArray[np.int32]  # [n_arcs]
+    edge: npt.NDArray[np.int32]  # [n_arcs]
+    duration: npt.NDArray[np.float64]  # [n_arcs], on an empty road, in units of the fastest class
 
-def road_lines(network: RoadNetwork) -> dict[str, Any]:
-    """Return a GeoJSON collection with one feature per road class, fastest first.
-
-    >>> from retrasyn.data.moving_objects.network import RoadNetwork
-    >>> corner = RoadNetwork.from_edges(
-    ...     x=[0, 1, 1], y=[0, 0, 1], tail=[0, 1], head=[1, 2], road_class=[0, 3]
-    ... )
-    >>> [feature["properties"] for feature in road_lines(corner)["features"]]
-    [{'class': 0}, {'class': 3}]
-    >>> road_lines(corner)["features"][1]["geometry"]
-    {'type': 'MultiLineString', 'coordinates': [[[1.0, 0.0], [1.0, 1.0]]]}
-    """
-    ends = np.stack([network.tail, network.head], axis=1)  # [n_edges, 2]
-    places = np.stack([network.x[ends], network.y[ends]], axis=-1)  # [n_edges, 2, 2]
-    places = np.round(places, -math.floor(math.log10(network.extent * _FINENESS)))
-    return {
-        "type": "FeatureCollection",
-        "features": [
-            {
-                "type": "Feature",
-                "properties": {"class": int(number)},
-                "geometry": {
-                    "type": "MultiLineString",
-                    "coordinates": places[network.road_class == number].tolist(),
-                },
-            }
-            for number in np.unique(network.road_class)
-        ],
-    }
-
-
-def check_roads_place(path: Path) -> None:
-    """Reject a path to which roads cannot be written."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise OutputError(f"roads {path} end in {path.suffix or 'nothing'}; use .geojson")
-    check_place(path)
-
-
-def write_roads(network: RoadNetwork, path: Path) -> None:
-    """Write the roads of a network atomically."""
-    check_roads_place(path)
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(road_lines(network), separators=(",", ":")) + "\n")
+    @classmethod
+    def of(cls, network: RoadNetwork) -> Arcs:
+        """Build the arcs of a network."""
+        tail = np.concatenate([network.tail, network.head])
+        head = np.concatenate([network.head, network.tail])
+        may = np.concatenate([network.one_way >= 0, network.one_way <= 0])
+        order = np.lexsort((head, tail))
+        order = order[may[order]]
+        edge = (order % network.n_edges).astype(np.int32)
+        begin = np.searchsorted(tail[order], np.arange(network.n_nodes + 1)).astype(np.int32)
+        duration = network.length[edge] * CLASS_RATIO ** network.road_class[edge].astype(float)
+        # scipy treats zero as "no arc", and two nodes may share one position.
+        duration = np.maximum(duration, np.finfo(float).tiny)
+        return cls(begin, tail[order], head[order], edge, duration)

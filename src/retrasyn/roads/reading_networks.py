@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from retrasyn.data.moving_objects.network import N_CLASSES, RoadNetwork
 from retrasyn.errors import InputError
+from retrasyn.roads.network import N_CLASSES, RoadNetwork
 
 _LONGEST = 200  # maximum characters per line; both forms need far fewer
 

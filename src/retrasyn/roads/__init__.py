@@ -1,0 +1,1 @@
+"""Public roads: networks, how to read them, and maps made of them."""
