@@ -22,6 +22,7 @@ from retrasyn.methods import (
     find_method,
 )
 from retrasyn.oracles.registry import OracleWish, choose_oracle
+from retrasyn.roads.public_map import PublicMap
 from retrasyn.space import Box, Grid, StateSpace
 
 MAX_EPSILON = 40.0
@@ -111,6 +112,8 @@ class RunSettings:
     """Whether every open question is answered as the authors' program does."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings of the method and the interpretation, as they were given by name."""
+    public_map: PublicMap | None = None
+    """What is public about the place: where people are likely, and its roads."""
 
     @classmethod
     def of(
@@ -131,6 +134,7 @@ class RunSettings:
         oracle: OracleWish = "oue",
         door: Door = "counts",
         fewest: int = 1,
+        public_map: PublicMap | None = None,
     ) -> RunSettings:
         """Combine a method's row with what was asked for.
 
@@ -154,6 +158,7 @@ class RunSettings:
             door: Draw the sum of all simulated reports at once ("counts"), or every report bit by
                 bit ("reports").
             fewest: Reports that an estimate is made of at least; fewer wait for the next ones.
+            public_map: A public map of the grid's box; `steered` becomes the row that uses it.
         """
         if method is None:
             method = PAPER_METHOD if faithful else DEFAULT_METHOD
@@ -182,6 +187,7 @@ class RunSettings:
             outside=outside,
             faithful=faithful,
             settings=dict(settings or {}),
+            public_map=public_map,
         )
 
     def __post_init__(self) -> None:
@@ -267,15 +273,30 @@ class RunSettings:
             "seed": "random" if self.seed_is_secret else self.seed,
         }
         known = METHODS.get(self.method.name)
+        if self.public_map is not None:
+            told["public_map"] = self.public_map.to_dict()
         if known is None or configure(known, SAFE, self.settings)[0] != self.method:
             told["row"] = _describe(self.method)
         return told
 
     @classmethod
     def from_dict(
-        cls, values: Mapping[str, Any], *, row: Method | None = None, seed: int | None = None
+        cls,
+        values: Mapping[str, Any],
+        *,
+        row: Method | None = None,
+        seed: int | None = None,
+        public_map: PublicMap | None = None,
     ) -> RunSettings:
-        """Read what `to_dict` wrote; a row of your own and a secret seed have to be given again."""
+        """Read what `to_dict` wrote.
+
+        A row of your own, a public map and a secret seed have to be given again.
+        """
+        told = None if public_map is None else public_map.to_dict()
+        if told != values.get("public_map"):
+            raise SettingError(
+                "the public map is not the one of these settings; give the map of the run"
+            )
         if row is None and "row" in values:
             raise SettingError(f"{values['method']} is not in the table of methods; give its row")
         try:
@@ -287,6 +308,7 @@ class RunSettings:
                 grid=Grid(Box(*values["box"]), values["side"]),
                 seed=secrets.randbits(128) if drawn else values["seed"] if seed is None else seed,
                 seed_is_secret=values["seed"] == "random",
+                public_map=public_map,
                 **{name: values[name] for name in _PLAIN},
             )
         except (KeyError, TypeError, ValueError) as error:

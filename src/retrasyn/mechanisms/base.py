@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from retrasyn.interpretation import Interpretation
 from retrasyn.messages import MICRO, Ask, Estimate, Flags, Topic
+from retrasyn.mobility.speeds import SpeedMemory
 from retrasyn.space import StateSpace
 
 MEMORY = 32
@@ -48,6 +49,8 @@ class Outcome:
     hazard: npt.NDArray[np.float64] | None = None  # of quitting, by age from 1 on
     size: int | None = None  # number of people present, where it had to be estimated
     variances: Variances | None = None  # of the shares of moves, where they are known
+    alarm: float = 0.0  # how surely people do other things than they used to, 0 to 1
+    speeds: SpeedMemory | None = None  # answers about the lengths of steps, where they are asked
 
 
 Dialogue = Generator[Ask, Estimate | None, Outcome]

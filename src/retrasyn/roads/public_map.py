@@ -23,9 +23,7 @@ class PublicMap:
     """What is public about a place before anybody reports; it costs no privacy."""
 
     box: Box
-    raster: npt.NDArray[
-        np.float64
-    ]  # [SIDE, SIDE], from the lower left, sums to 1
+    raster: npt.NDArray[np.float64]  # [SIDE, SIDE], from the lower left, sums to 1
     weighting: str  # how the raster was made: "between", "class", "length", "centre:...", or a file
     source: str  # where the map came from, in words
     sha256: str  # digest of the files it was read from

@@ -87,7 +87,10 @@ class Checkpoint:
             )
         checkpoint._check(header["configuration"])
         checkpoint.settings = RunSettings.from_dict(
-            header["configuration"], row=settings.method, seed=header["secret"]
+            header["configuration"],
+            row=settings.method,
+            seed=header["secret"],
+            public_map=settings.public_map,
         )
         checkpoint.resumes = True
         return checkpoint
