@@ -18,16 +18,19 @@ SIDE = 48
 _EVEN = 0.002  # share of a raster that is spread evenly, so that no place is ruled out
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class PublicMap:
-    """What is public about a place before anybody reports; it costs no privacy."""
+    """What is public about a place before anybody reports; it costs no privacy.
+
+    Two maps with the same digest, weighting and box are the same map.
+    """
 
     box: Box
-    raster: npt.NDArray[np.float64]  # [SIDE, SIDE], from the lower left, sums to 1
+    raster: npt.NDArray[np.float64] = field(compare=False)  # [SIDE, SIDE], from the lower left
     weighting: str  # how the raster was made: "between", "class", "length", "centre:...", or a file
-    source: str  # where the map came from, in words
+    source: str = field(compare=False)  # where the map came from, in words
     sha256: str  # digest of the files it was read from
-    roads: RoadNetwork | None = None  # in the coordinates of the box
+    roads: RoadNetwork | None = field(default=None, compare=False)  # in the coordinates of the box
 
     @classmethod
     def of(
@@ -43,6 +46,17 @@ class PublicMap:
         """Return a map with these weights [SIDE, SIDE], of any sum."""
         shares = (1.0 - _EVEN) * weights / weights.sum() + _EVEN / weights.size
         return cls(box, shares, weighting, source, sha256, roads)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what identifies the map, ready for JSON."""
+        return {
+            "public": True,
+            "source": self.source,
+            "sha256": self.sha256,
+            "weighting": self.weighting,
+            "box": list(self.box),
+            "roads": self.roads is not None,
+        }
 
     def shares(self, grid: Grid) -> npt.NDArray[np.float64]:
         """Return the share of every cell of a grid over the same box: [n_cells], sums to 1."""
