@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class PublicMap:
 
     box: Box
     raster: npt.NDArray[np.float64] = field(compare=False)  # [SIDE, SIDE], from the lower left
-    weighting: str  # how the raster was made: "between", "class", "length", "centre:...", or a file
+    weighting: str  # how the raster was made: "between", "class", "centre:...", a file
     source: str = field(compare=False)  # where the map came from, in words
     sha256: str  # digest of the files it was read from
     roads: RoadNetwork | None = field(default=None, compare=False)  # in the coordinates of the box
