@@ -146,7 +146,13 @@ class Curator:
             self.grid, engine, continuous=self.method.continuous, make_sink=make_sink
         )
         ledger = self.method.division.open_ledger(epsilon=self.epsilon, gap=self.gap)
-        memory = self.method.mechanism.open_memory(self.states, self.gap, self.method.topics)
+        known = settings.public_map
+        memory = self.method.mechanism.open_memory(
+            self.states,
+            self.gap,
+            self.method.topics,
+            None if known is None else known.shares(self.grid),
+        )
         self.state = CuratorState(ledger=ledger, streams=streams, memory=memory)
 
     def step(

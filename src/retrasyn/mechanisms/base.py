@@ -157,8 +157,17 @@ class Mechanism(Protocol):
         """Whether decisions rest on the variance of unary encoding (Eq. 3)."""
         ...  # pragma: no cover - a protocol has no body
 
-    def open_memory(self, states: StateSpace, gap: int, topics: Sequence[Topic]) -> MechanismMemory:
-        """Return an empty memory; `topics` lists what the method's devices can be asked about."""
+    def open_memory(
+        self,
+        states: StateSpace,
+        gap: int,
+        topics: Sequence[Topic],
+        map_shares: npt.NDArray[np.float64] | None = None,
+    ) -> MechanismMemory:
+        """Return an empty memory; `topics` lists what the method's devices can be asked about.
+
+        `map_shares` are those of the cells by a public map, if there is one: [n_cells].
+        """
         ...  # pragma: no cover - a protocol has no body
 
     def dialogue(self, view: View) -> Dialogue:

@@ -23,6 +23,7 @@ from retrasyn.mobility.estimator import (
     EndMemory,
     Flow,
     FlowMemory,
+    Hypotheses,
     PresenceMemory,
 )
 from retrasyn.privacy.selection import age_thresholds
@@ -47,6 +48,7 @@ class LogLinearMemory:
 
     states: StateSpace
     topics: tuple[Topic, ...]
+    hypotheses: Hypotheses
     ages: AgeMemory | None
     presence: PresenceMemory | None
     flow: FlowMemory = field(init=False)
@@ -54,7 +56,7 @@ class LogLinearMemory:
     released: Vector | None = None
 
     def __post_init__(self) -> None:
-        self.flow = FlowMemory(self.states)
+        self.flow = FlowMemory(self.states, self.hypotheses)
         self.ends = EndMemory.empty(self.states.grid.n_cells)
 
     @property
@@ -88,6 +90,7 @@ class LogLinearMemory:
         twin = LogLinearMemory(
             states=self.states,
             topics=self.topics,
+            hypotheses=self.hypotheses,
             ages=None if self.ages is None else self.ages.copied(),
             presence=None if self.presence is None else self.presence.copied(),
             released=self.released,
@@ -103,11 +106,18 @@ class LogLinear:
     asks_once: ClassVar[bool] = True
     unary_only: ClassVar[bool] = False
 
-    def open_memory(self, states: StateSpace, gap: int, topics: Sequence[Topic]) -> LogLinearMemory:
+    def open_memory(
+        self,
+        states: StateSpace,
+        gap: int,
+        topics: Sequence[Topic],
+        map_shares: Vector | None = None,
+    ) -> LogLinearMemory:
         """Return an empty memory of what is asked."""
         return LogLinearMemory(
             states=states,
             topics=tuple(topics),
+            hypotheses=Hypotheses.of(states, map_shares),
             ages=AgeMemory(age_thresholds(gap)) if "older" in topics else None,
             presence=PresenceMemory() if "present" in topics else None,
         )
@@ -138,6 +148,7 @@ class LogLinear:
             n_significant=0,
             fresh=bool(answers) and flow is not None,
             hazard=hazard,
+            alarm=memory.flow.alarm,
             size=round(memory.presence.share * view.n_enrolled) if memory.presence else None,
             variances=variances,
             memory=memory,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from retrasyn.errors import SettingError
 from retrasyn.mechanisms.base import MEMORY, Dialogue, ReleasedMemory, View
@@ -113,9 +114,15 @@ class OneAsk:
     asks_once: ClassVar[bool] = True
     unary_only: ClassVar[bool] = False
 
-    def open_memory(self, states: StateSpace, gap: int, topics: Sequence[Topic]) -> ReleasedMemory:
+    def open_memory(
+        self,
+        states: StateSpace,
+        gap: int,
+        topics: Sequence[Topic],
+        map_shares: npt.NDArray[np.float64] | None = None,
+    ) -> ReleasedMemory:
         """Return a memory without releases."""
-        del states, gap, topics
+        del states, gap, topics, map_shares
         return ReleasedMemory()
 
     def dialogue(self, view: View) -> Dialogue:

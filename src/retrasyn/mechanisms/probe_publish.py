@@ -123,10 +123,14 @@ class ProbeThenPublish:
     unary_only: ClassVar[bool] = True
 
     def open_memory(
-        self, states: StateSpace, gap: int, topics: Sequence[Topic]
+        self,
+        states: StateSpace,
+        gap: int,
+        topics: Sequence[Topic],
+        map_shares: npt.NDArray[np.float64] | None = None,
     ) -> PublicationMemory:
         """Return a memory without publications."""
-        del states, topics
+        del states, topics, map_shares
         return PublicationMemory(gap=gap)
 
     def dialogue(self, view: View) -> Dialogue:

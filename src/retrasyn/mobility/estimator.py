@@ -9,8 +9,7 @@ trusted most; before there are any, and as long as they say little, that is the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +33,9 @@ MOST_MODES = 81
 _KINDS = (-3.0, 0.3)  # prior means of a_1 and of a_2 - 2 a_1
 _KIND_SPREADS = ((1.5, 0.7), (0.5, 0.5))  # of both, by level
 _FIELDS = ((4.0, 1.0, 0.09), (0.36, 0.5, 0.01))  # variance, range and nugget of u, by level
+_AROUND_MAP = ((1.0, 1.0, 0.09), _FIELDS[1])  # the same, where u lies around those of a map
+_FIRST_ODDS = np.array([0.7, 0.3])  # of no map, and of a map that holds
+_EXPONENT_SPREAD = 0.25  # of the power of a map that people follow, around 1
 _FEW_REPORTS = 2000  # up to here, more rounds are worth their time
 _ROUNDS, _FIRST_ROUNDS = 2, 6
 _LAG = 2.0  # times the square of what has moved between the levels of a chain
@@ -52,15 +54,16 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What is believed of moves before any report: the same everywhere, mostly staying.
+    """What is believed of moves before any report: mostly staying, everywhere or by a map.
 
     The heights are a Gaussian field whose covariance falls with distance. In its place stand the
     smoothest cosine waves, independent, each with the variance that the field gives it: all of
-    them on coarse grids, as many as reports can tell apart on fine ones.
+    them on coarse grids, as many as reports can tell apart on fine ones. Around the heights of a
+    public map the field varies less, and one more mode is the power of the map.
     """
 
     moves: npt.NDArray[np.int32]  # [n_moves, 3]: origin, destination and kind
-    modes: Vector  # [n_cells, n_modes], orthonormal
+    modes: Vector  # [n_cells, n_modes]
     spreads: Vector  # [2, n_modes + 2], standard deviations by level
     base: Vector  # [n_cells + 2], mean heights of cells and of kinds of move
 
@@ -73,7 +76,23 @@ class Prior:
         right = np.abs(origins % side - destinations % side)
         moves = np.stack([origins, destinations, down + right], axis=1).astype(np.int32)
         base = np.append(np.zeros(side * side), _KINDS)
-        return cls(moves, *_waves(side), base)
+        return cls(moves, *_waves(side, _FIELDS), base)
+
+    def beside(self, heights: Vector, *, follows: bool) -> Prior:
+        """Return the prior where there is a map with these heights: around it, or as before.
+
+        Both have the same parameters, so that they can be compared and mixed.
+        """
+        modes, spreads = self.modes, self.spreads
+        if follows:
+            modes, spreads = _waves(round(heights.size**0.5), _AROUND_MAP)
+        power = np.array([_EXPONENT_SPREAD if follows else 0.0, 0.0])
+        return replace(
+            self,
+            modes=np.column_stack([modes, heights]),
+            spreads=np.insert(spreads, modes.shape[1], power, axis=1),
+            base=np.append(heights * follows, _KINDS),
+        )
 
     def flow(self, shares: Vector, hessian: Vector, level: int) -> Flow:
         """Return a flow with its uncertainty, from the curvature of what reports say."""
@@ -91,19 +110,36 @@ class Prior:
 
     def unseen(self) -> Flow:
         """Return the flow before any report."""
-        shares, n_parameters = np.empty(self.moves.shape[0]), self.spreads.shape[1]
-        kernels.shares_of(self.base, self.moves, shares)
+        n_parameters = self.spreads.shape[1]
+        shares = self.shares_of(self.base)
         return self.flow(shares, np.zeros((n_parameters, n_parameters)), 0)
 
+    def shares_of(self, heights: Vector) -> Vector:
+        """Return the shares of all moves by heights: [n_moves]."""
+        shares = np.empty(self.moves.shape[0])
+        kernels.shares_of(heights, self.moves, shares)
+        return shares
 
-@lru_cache(maxsize=4)
-def prior_of(states: StateSpace) -> tuple[Prior, Flow]:
-    """Return the prior over a grid's moves, and the flow before any report."""
-    prior = Prior.of(states)
-    return prior, prior.unseen()
+
+@dataclass(frozen=True, slots=True)
+class Hypotheses:
+    """What may be believed before any report: nothing of places and, given a map, that it holds."""
+
+    priors: tuple[Prior, ...]
+    unseen: tuple[Flow, ...]
+
+    @classmethod
+    def of(cls, states: StateSpace, map_shares: Vector | None = None) -> Hypotheses:
+        """Return the hypotheses about a grid, of whose cells a public map has these shares."""
+        priors: tuple[Prior, ...] = (Prior.of(states),)
+        if map_shares is not None:
+            heights = np.log(map_shares)
+            heights -= heights.mean()
+            priors = tuple(priors[0].beside(heights, follows=follows) for follows in (False, True))
+        return cls(priors, tuple(prior.unseen() for prior in priors))
 
 
-def _waves(side: int) -> tuple[Vector, Vector]:
+def _waves(side: int, fields: Sequence[tuple[float, float, float]]) -> tuple[Vector, Vector]:
     """Return the modes of a prior [n_cells, n_modes], and their spreads [2, n_modes + 2]."""
     places = (np.arange(side) + 0.5) / side
     waves = np.cos(np.pi * np.outer(places, np.arange(side)))
@@ -115,7 +151,7 @@ def _waves(side: int) -> tuple[Vector, Vector]:
         places[rows][:, None] - places[rows], places[columns][:, None] - places[columns]
     )
     spreads = []
-    for (variance, reach, nugget), kinds in zip(_FIELDS, _KIND_SPREADS, strict=True):
+    for (variance, reach, nugget), kinds in zip(fields, _KIND_SPREADS, strict=True):
         field_variance = (modes * (np.exp(-distances / reach) @ modes)).sum(axis=0)
         spreads.append(np.append(np.sqrt(variance * field_variance + nugget), kinds))
     return modes, np.array(spreads)
@@ -166,6 +202,23 @@ class ReportSums:
         self.sums, self.weights = arrays["sums"].copy(), arrays["weights"].copy()
 
 
+def centred(heights: Vector) -> Vector:
+    """Return heights with those of the cells moved to mean 0, which changes no share."""
+    moved = heights.copy()
+    moved[:-2] -= moved[:-2].mean()
+    return moved
+
+
+def believed(evidence: Vector) -> Vector:
+    """Return how far each of two hypotheses is believed: a map, as far as reports speak for it.
+
+    What they say is the logarithm of how likely they are under each. A map that is wrong is to do
+    no harm before there are enough reports to tell, so it counts for nothing at its first odds.
+    """
+    of_map = (_normalised(np.log(_FIRST_ODDS) + evidence)[1] - _FIRST_ODDS[1]) / _FIRST_ODDS[0]
+    return np.array([1.0 - max(of_map, 0.0), max(of_map, 0.0)])
+
+
 def judged(trust: Vector, losses: Vector, variance: float) -> Vector:
     """Shift trust to the predictions with the least squared losses; each keeps a little."""
     trust = trust * np.exp(-(losses - losses.min()) / (2.0 * variance))
@@ -187,24 +240,30 @@ def _skewed(variances: Vector, shares: Vector) -> Vector:
 class FlowMemory:
     """Both kinds of reports about moves, the chains fitted to them, and the trust in each.
 
-    The last row of `shares` and `trust` is the prior.
+    The last rows of `shares` and `trust` are the hypotheses before any report.
     """
 
     states: StateSpace
+    hypotheses: Hypotheses
     moves: ReportSums = field(init=False)
     arrivals: ReportSums = field(init=False)
-    standard: Vector = field(init=False)  # [n_chains, 2, n_modes + 2], standardised parameters
-    shares: Vector = field(init=False)  # [n_chains + 1, n_moves], predictions for the next reports
-    trust: Vector = field(init=False)  # [n_chains + 1]
+    standard: Vector = field(init=False)  # [n_chains, n_hypotheses + 1, n_modes + 2]: level 1, 2
+    shares: Vector = field(init=False)  # [n_predictions, n_moves], for the next reports
+    trust: Vector = field(init=False)  # [n_predictions]
+    belief: Vector = field(init=False)  # [n_hypotheses], sums to 1
     variance: float = 0.0  # of an estimate from one report; 0 before the first
 
     def __post_init__(self) -> None:
-        prior, unseen = prior_of(self.states)
+        n_hypotheses = len(self.hypotheses.priors)
+        n_parameters = self.hypotheses.priors[0].spreads.shape[1]
         self.moves = ReportSums.empty(self.states.n_moves)
         self.arrivals = ReportSums.empty(self.states.grid.n_cells)
-        self.standard = np.zeros((N_CHAINS, *prior.spreads.shape))
-        self.shares = np.tile(unseen.shares, (N_CHAINS + 1, 1))
-        self.trust = np.full(N_CHAINS + 1, 1.0 / (N_CHAINS + 1))
+        self.standard = np.zeros((N_CHAINS, n_hypotheses + 1, n_parameters))
+        first = _FIRST_ODDS if n_hypotheses > 1 else np.ones(1)
+        self.belief = np.eye(n_hypotheses)[0]
+        unseen = np.array([flow.shares for flow in self.hypotheses.unseen])
+        self.shares = np.concatenate([np.tile(unseen[0], (N_CHAINS, 1)), unseen])
+        self.trust = np.append(np.ones(N_CHAINS), first) / (N_CHAINS + 1)
 
     @property
     def started(self) -> bool:
@@ -248,47 +307,61 @@ class FlowMemory:
             sums.add(estimate, share)
 
     def fit(self) -> Flow:
-        """Fit both chains to the sums; return the mean of their flows and the prior's by trust."""
+        """Fit both chains to the sums; return the mean of all flows by trust."""
         known = self.moves.weights[0] + self.arrivals.weights[0]
         rounds = _FIRST_ROUNDS if known <= _FEW_REPORTS else _ROUNDS
         chains = [self._fit(chain, rounds) for chain in range(N_CHAINS)]
-        return self._mixed([*chains, prior_of(self.states)[1]])
+        return self._mixed([*chains, *self.hypotheses.unseen])
 
     def _fit(self, chain: int, rounds: int) -> Flow:
-        """Fit a long past, then how a shorter one deviates from it.
+        """Fit a long past under each hypothesis, then how a shorter one deviates from their mean.
 
-        What has moved between the two goes on moving, and the shorter one lags behind, too: that
+        The slow chain, which forgets nothing at first, tells how likely each hypothesis is. What
+        has moved between the two pasts goes on moving, and the shorter one lags behind, too: that
         is a part of the uncertainty.
         """
-        prior, _ = prior_of(self.states)
-        heights, shares = prior.base, self.shares[chain]
-        hessian = np.empty((prior.spreads.shape[1], prior.spreads.shape[1]))
-        for level in range(2):
-            earlier = shares.copy()
-            observed, weight = self.moves.balanced(2 * chain + level)
-            arriving, arrival_weight = self.arrivals.balanced(2 * chain + level)
-            base, heights = heights, np.empty(heights.size)
-            kernels.fit(
-                base,
-                prior.modes,
-                prior.spreads[level],
-                prior.moves,
-                observed,
-                weight / self.variance,
-                arriving,
-                arrival_weight / self.variance,
-                rounds,
-                self.standard[chain, level],
-                heights,
-                shares,
-                hessian,
-            )
-        flow, moved = prior.flow(shares, hessian, level), shares - earlier
+        fitted = [self._fit_level(chain, 0, which, rounds) for which in range(self.belief.size)]
+        if chain == 0 and self.belief.size > 1:
+            self.belief = believed(np.array([evidence for *_, evidence in fitted]))
+        heights = fitted[0][0]
+        if self.belief.size > 1:
+            heights = self.belief @ np.array([centred(heights) for heights, *_ in fitted])
+        earlier = self.hypotheses.priors[0].shares_of(heights)
+        _, shares, hessian, _ = self._fit_level(chain, 1, 0, rounds, heights)
+        self.shares[chain] = shares
+        flow, moved = self.hypotheses.priors[0].flow(shares, hessian, 1), shares - earlier
         return Flow(
             shares,
             flow.variances + _LAG * moved**2,
             flow.arrival_variances + _LAG * self.arriving(moved) ** 2,
         )
+
+    def _fit_level(
+        self, chain: int, level: int, which: int, rounds: int, base: Vector | None = None
+    ) -> tuple[Vector, Vector, Vector, float]:
+        """Fit one level under one hypothesis; return heights, shares, curvature and evidence."""
+        prior = self.hypotheses.priors[which]
+        observed, weight = self.moves.balanced(2 * chain + level)
+        arriving, arrival_weight = self.arrivals.balanced(2 * chain + level)
+        n_parameters = prior.spreads.shape[1]
+        heights, shares = np.empty(prior.base.size), np.empty(self.states.n_moves)
+        hessian = np.empty((n_parameters, n_parameters))
+        evidence = kernels.fit(
+            prior.base if base is None else base,
+            prior.modes,
+            prior.spreads[level],
+            prior.moves,
+            observed,
+            weight / self.variance,
+            arriving,
+            arrival_weight / self.variance,
+            rounds,
+            self.standard[chain, which if level == 0 else -1],
+            heights,
+            shares,
+            hessian,
+        )
+        return heights, shares, hessian, evidence
 
     def _mixed(self, flows: Sequence[Flow]) -> Flow:
         """Return the mean flow by trust; where flows differ, they are uncertain."""
@@ -300,7 +373,7 @@ class FlowMemory:
         return Flow(shares, _skewed(of_moves, shares), _skewed(of_arrivals, arriving))
 
     def _predicted_arrivals(self) -> Vector:
-        """Return the arrivals that each prediction foresees: [n_chains + 1, n_cells]."""
+        """Return the arrivals that each prediction foresees: [n_predictions, n_cells]."""
         return np.array([self.arriving(row) for row in self.shares])
 
     def arriving(self, shares: Vector) -> Vector:
@@ -310,7 +383,7 @@ class FlowMemory:
 
     def copied(self) -> FlowMemory:
         """Return an independent copy."""
-        twin = FlowMemory(self.states)
+        twin = FlowMemory(self.states, self.hypotheses)
         twin.load_arrays(self.to_arrays())
         return twin
 
@@ -320,6 +393,7 @@ class FlowMemory:
             "standard": self.standard,
             "shares": self.shares,
             "trust": self.trust,
+            "belief": self.belief,
             "variance": np.array([self.variance]),
         }
         arrays |= with_prefix("moves_", self.moves.to_arrays())
@@ -329,6 +403,7 @@ class FlowMemory:
         """Restore the memory from plain arrays."""
         self.standard, self.shares = arrays["standard"].copy(), arrays["shares"].copy()
         self.trust, self.variance = arrays["trust"].copy(), float(arrays["variance"][0])
+        self.belief = arrays["belief"].copy()
         self.moves.load_arrays(without_prefix("moves_", arrays))
         self.arrivals.load_arrays(without_prefix("arrivals_", arrays))
 

@@ -305,11 +305,12 @@ def fit(
     heights: npt.NDArray[np.float64],
     shares: npt.NDArray[np.float64],
     hessian: npt.NDArray[np.float64],
-) -> None:
+) -> float:
     """Find the most probable parameters by Gauss-Newton, beginning with those given, in place.
 
     The prior is `base` plus independent modes with these spreads; `observed` and `arrivals` are
-    shares with `weight` over the variance of one report.
+    shares with `weight` over the variance of one report. Return the logarithm of how likely the
+    reports are under this prior (Laplace's approximation), up to a constant.
     """
     n_cells, n_modes = modes.shape
     mean, slopes = np.empty(n_modes + 2), np.empty((n_cells, n_modes + 2))
@@ -335,6 +336,15 @@ def fit(
         shares_of(heights, moves, shares)
         if largest < _SETTLED:
             break
+    missing, likely = arrivals.copy(), -0.5 * (standard * standard).sum()
+    for s in range(shares.size):
+        likely -= 0.5 * weight * (observed[s] - shares[s]) ** 2
+        missing[moves[s, 1]] -= shares[s]
+    likely -= 0.5 * arrival_weight * (missing * missing).sum()
+    factor = _standardised(hessian, spreads)
+    for a in range(spreads.size):
+        likely -= math.log(factor[a, a])
+    return float(likely)
 
 
 @njit(nogil=True, cache=True)
