@@ -16,9 +16,9 @@ _LOW_28 = np.uint64((1 << 28) - 1)
 _SHIFT_4, _SHIFT_16, _SHIFT_32 = np.uint64(4), np.uint64(16), np.uint64(32)
 _SLOT_MASK = np.uint64(MOVE_SLOTS - 1)
 _TO_UNIT_32 = 2.0**-32
-_TO_UNIT_52, _TO_UNIT_53 = 2.0**-52, 2.0**-53
+_TO_UNIT_53 = 2.0**-53
 _LOW_32 = np.uint64((1 << 32) - 1)
-_SHIFT_11, _SHIFT_12 = np.uint64(11), np.uint64(12)
+_SHIFT_11 = np.uint64(11)
 _TWO_28 = 2.0**28
 _TWO_32 = 2.0**32
 _TWO_53 = 2.0**53
@@ -304,10 +304,7 @@ _DIRECTIONS = 9
 _STAYING = 4  # place of the cell itself among its neighbours
 N_CLASSES = 64  # of ids, by remainder
 _CLASS_MASK = N_CLASSES - 1
-ANGLES = 4096  # number of step directions
-_ANGLE_MASK = np.uint64(ANGLES - 1)
 UNITS = 2.0**32  # of a probability: 200 million streams stay below 2^63, at up to 10 each
-MARGIN = 5e-4  # share of a cell that points keep away from its edges
 
 
 @njit(inline="always")
@@ -506,109 +503,6 @@ def move_streams(
         for k in range(_DIRECTIONS - 1):  # all of them, since branches would be mispredicted
             n_below += word >= limits[cell, k]
         moved[i] = targets[cell, n_below]
-
-
-@njit(inline="always")
-def _height(surface: npt.NDArray[np.float64], x: float, y: float) -> float:
-    """Interpolate between the four cell centres around a point."""
-    column, row = np.uint32(x + 0.5), np.uint32(y + 0.5)
-    right, up = x + 0.5 - column, y + 0.5 - row
-    level = surface[row, column, 0] + right * surface[row, column, 1]
-    slope = surface[row, column, 2] + right * surface[row, column, 3]
-    height: float = level + up * slope
-    return height
-
-
-@njit(inline="always")
-def _along(place: float, before: np.int64, after: np.int64, step: float) -> float:
-    """Move along one axis, in cell widths: inward after crossing an edge, else either way."""
-    if after > before:
-        place, step = float(after), abs(step)
-    elif after < before:
-        place, step = float(after + 1), -abs(step)
-    place += step
-    if place < after:
-        place = 2.0 * after - place
-    if place > after + 1:
-        place = 2.0 * (after + 1) - place
-    return min(max(place, after + MARGIN), after + 1 - MARGIN)
-
-
-@njit(nogil=True, cache=True)
-def step_points(
-    ids: npt.NDArray[np.int64],
-    before: npt.NDArray[np.uint16],
-    after: npt.NDArray[np.uint16],
-    key: np.uint64,
-    lengths: npt.NDArray[np.float64],
-    angles: npt.NDArray[np.float64],
-    surface: npt.NDArray[np.float64],
-    x: npt.NDArray[np.float64],
-    y: npt.NDArray[np.float64],
-) -> None:
-    """Move every point into its stream's new cell by a step of the old cell's length, in place.
-
-    `surface` [side + 1, side + 1, 4] interpolates the logarithm of the density. A point that stays
-    in its cell and would fall by d turns round with probability 1 - e^-d.
-    """
-    side = surface.shape[0] - 1
-    for i in range(ids.size):
-        word = word_at(key, np.uint64(ids[i]))
-        direction = np.int64(word & _ANGLE_MASK)
-        length = lengths[before[i]]
-        step_x, step_y = length * angles[direction, 0], length * angles[direction, 1]
-        column, row = np.int64(x[i]), np.int64(y[i])
-        if before[i] != after[i]:
-            new = np.int64(after[i])
-            x[i] = _along(x[i], column, new % side, step_x)
-            y[i] = _along(y[i], row, new // side, step_y)
-            continue
-        new_x, new_y = _along(x[i], column, column, step_x), _along(y[i], row, row, step_y)
-        fall = _height(surface, x[i], y[i]) - _height(surface, new_x, new_y)
-        uniform = np.float64(word >> _SHIFT_12) * _TO_UNIT_52
-        if uniform < fall and uniform < -math.expm1(-fall):  # 1 - e^-d is at most d
-            new_x, new_y = _along(x[i], column, column, -step_x), _along(y[i], row, row, -step_y)
-        x[i], y[i] = new_x, new_y
-
-
-@njit(inline="always")
-def _peak(surface: npt.NDArray[np.float64], column: int, row: int) -> float:
-    """Return the highest of a cell's corners, mid-edges and centre, which none of it exceeds."""
-    peak = -math.inf
-    for i in range(3):
-        for j in range(3):
-            peak = max(peak, _height(surface, column + 0.5 * i, row + 0.5 * j))
-    return peak
-
-
-@njit(nogil=True, cache=True)
-def place_newborn(
-    ids: npt.NDArray[np.int64],
-    cells: npt.NDArray[np.uint16],
-    keys: npt.NDArray[np.uint64],
-    surface: npt.NDArray[np.float64],
-    x: npt.NDArray[np.float64],
-    y: npt.NDArray[np.float64],
-) -> None:
-    """Draw the first point of each new stream in its cell, in cell widths, by density.
-
-    A uniform point is accepted with probability e^(its height - the cell's peak); `keys` [n, 2]
-    are for the points and the acceptance of each try, and the last try stands.
-    """
-    inner, side = 1.0 - 2.0 * MARGIN, surface.shape[0] - 1
-    peaks = np.empty(side * side)
-    for cell in range(peaks.size):
-        peaks[cell] = _peak(surface, cell % side, cell // side)
-    for i in range(ids.size):
-        column, row = np.int64(cells[i]) % side, np.int64(cells[i]) // side
-        for attempt in range(keys.shape[0]):
-            word = word_at(keys[attempt, 0], np.uint64(ids[i]))
-            x[i] = column + MARGIN + inner * np.float64(word >> _SHIFT_32) * _TO_UNIT_32
-            y[i] = row + MARGIN + inner * np.float64(word & _LOW_32) * _TO_UNIT_32
-            depth = peaks[cells[i]] - _height(surface, x[i], y[i])
-            word = word_at(keys[attempt, 1], np.uint64(ids[i]))
-            if np.float64(word >> _SHIFT_11) * _TO_UNIT_53 < math.exp(-depth):
-                break
 
 
 BIN_BITS = 12

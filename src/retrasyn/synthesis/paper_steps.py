@@ -7,7 +7,7 @@ it out together.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -125,7 +125,6 @@ class CompetingPlan:
     surplus_weights: npt.NDArray[np.float64]  # [n_cells], positive
     surplus_by_newest: bool
     wanders: bool = False  # in a cell without known moves: go to any neighbour instead of staying
-    mass: ClassVar[None] = None  # points do not follow the density
 
     def advance(self, shards: Workers[CompetingShard], step: StepInputs) -> tuple[int, None]:
         """Move or end every stream; return how many survive, and no pull."""
@@ -135,6 +134,9 @@ class CompetingPlan:
             n_alive = self.target
         shards.each(CompetingShard.settle)
         return n_alive, None
+
+    def point_law(self, step: StepInputs) -> None:
+        """Return no law: points are drawn anew at every timestamp."""
 
     def decide(self, shards: Workers[CompetingShard], step: StepInputs) -> int:
         """Draw the next cell of every stream, or its end (Eq. 8); return how many survive."""

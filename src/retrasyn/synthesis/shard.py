@@ -26,6 +26,7 @@ from retrasyn.synthesis import kernels
 if TYPE_CHECKING:
     from retrasyn.arrays import Arrays
     from retrasyn.space import Grid
+    from retrasyn.synthesis.points import PointLaw
 
 Columns = dict[str, npt.NDArray[Any]]
 MIN_SLICE = 1 << 17
@@ -155,10 +156,9 @@ class ShardBase:
         first_id: int,
         n_born: int,
         table: npt.NDArray[np.uint64],
-        point_keys: npt.NDArray[np.uint64],
-        surface: npt.NDArray[np.float64],
+        law: PointLaw | None,
     ) -> None:
-        """Create this shard's part of n_born new streams, with points by density if continuous."""
+        """Create this shard's part of n_born new streams, with points if paths are continuous."""
         streams, first = self.streams, self.streams.n
         ids = self._own_ids(first_id, first_id + n_born)
         streams.reserve(first + ids.size)
@@ -167,10 +167,9 @@ class ShardBase:
         streams.ids[part] = ids
         streams.entered[part] = t
         kernels.draw_births(ids, streams.cells[part], np.uint64(key), table)
-        if self.continuous:
+        if self.continuous and law is not None:
             streams.follow_points()
-            x, y = streams.x[part], streams.y[part]
-            kernels.place_newborn(ids, streams.cells[part], point_keys, surface, x, y)
+            law.place(ids, streams.cells[part], streams.x[part], streams.y[part])
 
     def _own_ids(self, first: int, end: int) -> npt.NDArray[np.int64]:
         """Return the ids from first to below end that are assigned to this shard."""

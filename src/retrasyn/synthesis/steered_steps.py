@@ -7,7 +7,6 @@ it out together.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,13 +14,14 @@ import numpy as np
 from retrasyn.engines.base import total
 from retrasyn.randomness.kernels import STRIDE, words_at
 from retrasyn.synthesis import kernels
+from retrasyn.synthesis.points import ByDensity, ByMap
 from retrasyn.synthesis.ranking import RankedShard, end_smallest
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from retrasyn.engines.base import Workers
-    from retrasyn.space import Grid
+    from retrasyn.synthesis.points import FineMap, PointLaw
     from retrasyn.synthesis.shard import StepInputs
 
     Law = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float, float]
@@ -36,39 +36,6 @@ _ROUNDS = 16
 _KEPT_PULL = 0.95  # exponent applied to the last pull at the next timestamp
 _MOST = 0.98
 _FLOOR = 1e-12  # lets a stream that would never quit end, but last
-_LEAST_DENSITY = 1e-4
-_TRIES = 8  # for the first point of a stream; the last one stands
-
-
-@lru_cache(maxsize=1)
-def angles() -> npt.NDArray[np.float64]:
-    """Return cosine and sine of evenly spaced directions: [4096, 2]."""
-    turn = (np.arange(kernels.ANGLES) + 0.5) * (2.0 * np.pi / kernels.ANGLES)
-    return np.stack([np.cos(turn), np.sin(turn)], axis=1)
-
-
-def log_density(grid: Grid, mass: npt.NDArray[np.float64] | None) -> npt.NDArray[np.float64]:
-    """Return the surface of ln(arriving mass): [side + 1, side + 1, 4], flat if it is unknown.
-
-    Between four neighbouring cell centres it is bilinear: the level at the first of them, the
-    slopes by x and by y, and the twist. Beyond the outermost centres it does not change.
-    """
-    side = grid.side
-    if mass is None:
-        return np.zeros((side + 1, side + 1, 4))
-    near = grid.neighbour_table >= 0
-    arriving = np.bincount(grid.neighbour_table[near], mass[near], grid.n_cells)
-    inside = np.clip(np.arange(-1, side + 1), 0, side - 1)  # the outermost cells once more
-    levels = np.log(arriving + _LEAST_DENSITY).reshape(side, side)[np.ix_(inside, inside)]
-    by_x, by_y = np.diff(levels, axis=1), np.diff(levels, axis=0)
-    return np.stack([levels[:-1, :-1], by_x[:-1], by_y[:, :-1], np.diff(by_x, axis=0)], axis=2)
-
-
-def point_keys(step: StepInputs) -> npt.NDArray[np.uint64]:
-    """Return the keys for the first point and its acceptance at each try: [n_tries, 2]."""
-    tries = np.arange(_TRIES, dtype=np.uint64)
-    keys = [np.uint64(step.key(purpose)) for purpose in ("first point", "first point taken")]
-    return np.stack([words_at(key, tries) for key in keys], axis=1)
 
 
 def first_words(step: StepInputs, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
@@ -151,9 +118,7 @@ class OrderedShard(RankedShard):
         words: npt.NDArray[np.uint64],
         limits: npt.NDArray[np.uint64],
         targets: npt.NDArray[np.uint16],
-        key: int,
-        lengths: npt.NDArray[np.float64],
-        surface: npt.NDArray[np.float64],
+        law: PointLaw,
     ) -> None:
         """Move every stream and, if paths are continuous, its point.
 
@@ -170,14 +135,10 @@ class OrderedShard(RankedShard):
             start = starts[part.start]
             kernels.move_streams(ids[part], cells[part], start, limits, targets, moved[part])
             if self.continuous:
-                kernels.step_points(
+                law.step(
                     ids[part],
                     cells[part],
                     moved[part],
-                    np.uint64(key),
-                    lengths,
-                    angles(),
-                    surface,
                     streams.x[: ids.size][part],
                     streams.y[: ids.size][part],
                 )
@@ -205,6 +166,8 @@ class OrderedPlan:
     enter: npt.NDArray[np.float64]  # [n_cells], where new streams begin
     mass: npt.NDArray[np.float64] | None  # [n_cells, 9], of all moves, sums to 1; None: unknown
     pull: npt.NDArray[np.float64]  # [n_cells], attraction of each cell at the last timestamp
+    fine_map: FineMap | None = None  # where in their cells streams are; None: by density
+    parked: float = 0.0  # share of streams that do not move at all, on a map
 
     def advance(
         self, shards: Workers[OrderedShard], step: StepInputs
@@ -277,11 +240,18 @@ class OrderedPlan:
             OrderedShard.move,
             first_words(step, movers),
             *kernels.build_limits(kernel, table),
-            step.key("step"),
-            np.pi / 4.0 * (1.0 - kernel[:, 4]),
-            log_density(step.grid, self.mass),
+            self.point_law(step, np.pi / 4.0 * (1.0 - kernel[:, 4])),
         )
         return pull
+
+    def point_law(
+        self, step: StepInputs, lengths: npt.NDArray[np.float64] | None = None
+    ) -> PointLaw:
+        """Return where streams are in their cells; `lengths` of steps are for those that stay."""
+        lengths = np.zeros(step.grid.n_cells) if lengths is None else lengths
+        if self.fine_map is None:
+            return ByDensity.of(step, self.mass, lengths)
+        return ByMap.of(step, self.fine_map, lengths, self.parked)
 
 
 def _sums(shards: Workers[OrderedShard], t: int, law: Law) -> tuple[int, int]:

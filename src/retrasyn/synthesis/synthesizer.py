@@ -16,12 +16,7 @@ from retrasyn.engines.base import Engine, LocalEngine, Workers, total
 from retrasyn.synthesis import kernels
 from retrasyn.synthesis.paper_steps import CompetingPlan, CompetingShard
 from retrasyn.synthesis.shard import Columns, StepInputs, Streams, merged
-from retrasyn.synthesis.steered_steps import (
-    OrderedPlan,
-    OrderedShard,
-    log_density,
-    point_keys,
-)
+from retrasyn.synthesis.steered_steps import OrderedPlan, OrderedShard
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -169,6 +164,5 @@ class Synthesizer:
             streams.next_id,
             n_born,
             kernels.build_alias(plan.enter[None, :], cells, cells[0], n_slots),
-            point_keys(step),
-            log_density(self.grid, plan.mass),
+            plan.point_law(step),
         )
