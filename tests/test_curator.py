@@ -11,6 +11,7 @@ from retrasyn.mechanisms.base import drive
 from retrasyn.messages import MICRO, Aggregate, Ask, Flags, Grant, Question
 from retrasyn.oracles.registry import n_answers, oracle_for
 from retrasyn.run_settings import RunSettings, micro_nats
+from support.public_maps import map_for
 
 GRID = Grid(Box(0, 0, 1, 1), 3)
 
@@ -50,11 +51,15 @@ def run(curator, times):
     ]
 
 
+def settings_of(name):
+    return RunSettings.of(name, grid=GRID, window=4, seed=1, **map_for(name, GRID.box))
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_a_saved_and_restored_state_goes_on_alike(name):
-    one = Curator(RunSettings.of(name, grid=GRID, window=4, seed=1))
+    one = Curator(settings_of(name))
     run(one, range(10))
-    other = Curator(RunSettings.of(name, grid=GRID, window=4, seed=1))
+    other = Curator(settings_of(name))
     other.state.load_arrays(one.state.to_arrays())
     for ours, theirs in zip(run(one, range(10, 25)), run(other, range(10, 25)), strict=True):
         assert ours.ids.tobytes() == theirs.ids.tobytes()
@@ -64,7 +69,7 @@ def test_a_saved_and_restored_state_goes_on_alike(name):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_dialogue_depends_on_its_view_and_the_answers_alone(name):
-    curator = Curator(RunSettings.of(name, grid=GRID, window=4, seed=1))
+    curator = Curator(settings_of(name))
     run(curator, range(15))
     answers = {}
 

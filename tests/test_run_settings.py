@@ -10,6 +10,7 @@ import retrasyn
 from retrasyn import METHODS, Box, Grid, RunSettings
 from retrasyn.errors import CheckpointError, SettingError
 from retrasyn.simulation.city import CITY_BOX
+from support.public_maps import map_for, public_map
 
 GRID = Grid(CITY_BOX, 3)
 
@@ -22,10 +23,17 @@ def city():
 @pytest.mark.parametrize("name", METHODS)
 def test_what_is_written_down_is_read_back(name):
     settings = RunSettings.of(
-        name, grid=GRID, epsilon=2, window=7, seed=5, unit="transition", door="reports"
+        name,
+        grid=GRID,
+        epsilon=2,
+        window=7,
+        seed=5,
+        unit="transition",
+        door="reports",
+        **map_for(name, CITY_BOX),
     )
     written = json.loads(json.dumps(settings.to_dict()))
-    assert RunSettings.from_dict(written) == settings
+    assert RunSettings.from_dict(written, public_map=settings.public_map) == settings
     assert "row" not in written
 
 
@@ -143,3 +151,38 @@ def test_synthesize_validate_and_evaluate_agree_on_the_box_of_data(x, y):
     assert retrasyn.evaluate(real, synthetic, grid=2, span=2).to_dict()
     assert box.x0 <= min(x) <= max(x) <= box.x1
     assert box.y0 <= min(y) <= max(y) <= box.y1
+
+
+def test_a_public_map_chooses_the_row_that_uses_it():
+    plain, roads = public_map(CITY_BOX), public_map(CITY_BOX, roads=True)
+    for name in (None, "steered"):
+        assert RunSettings.of(name, grid=GRID).method.name == "steered"
+        assert RunSettings.of(name, grid=GRID, public_map=plain).method.name == "steered-map"
+        assert RunSettings.of(name, grid=GRID, public_map=roads).method.name == "steered-roads"
+    assert RunSettings.of("steered-map", grid=GRID, public_map=roads).method.name == "steered-map"
+    by_row = RunSettings.of(METHODS["steered-map"], grid=GRID, public_map=plain)
+    assert by_row.method.topics == ("transition", "older", "faster", "cell")
+
+
+@pytest.mark.parametrize(
+    ("method", "known", "said"),
+    [
+        ("steered-map", None, "steered-map needs a public map; without one use steered"),
+        ("steered-roads", None, "steered-roads needs a public map; without one use steered"),
+        ("steered-roads", public_map(CITY_BOX), "needs a public map with roads; use steered-map"),
+        ("retrasyn-p", public_map(CITY_BOX), "retrasyn-p uses no public map; steered does"),
+        ("steered-flags", public_map(CITY_BOX), "steered-flags uses no public map"),
+        (METHODS["steered"], public_map(CITY_BOX), "steered uses no public map; steered does"),
+        (None, public_map((0, 0, 1, 2)), "is of the box 0,0,1,2, the grid of .*; make both of one"),
+    ],
+)
+def test_a_map_that_does_not_fit_and_a_method_without_its_map_are_refused(method, known, said):
+    with pytest.raises(SettingError, match=said):
+        RunSettings.of(method, grid=GRID, public_map=known)
+
+
+def test_a_run_without_a_box_takes_the_public_one_of_its_map(city):
+    known = public_map((-1, -1, 30, 31))
+    released = retrasyn.synthesize(city, seed=0, window=5, public_map=known)
+    assert released.receipt.box == known.box
+    assert not released.receipt.box_inferred_from_data

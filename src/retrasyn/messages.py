@@ -18,8 +18,10 @@ ENTERING, MOVING, QUITTING, ABSENT = 0, 1, 2, 3
 
 Presence = Literal["count", "flags", "hidden"]
 """What is public about presence: the count, also who starts and stops, or nothing."""
-Topic = Literal["transition", "move", "enter", "quit", "older", "present", "cell"]
+Topic = Literal["transition", "move", "enter", "quit", "older", "present", "faster", "cell"]
 """What a question is about."""
+SPEEDS = (2, 6, 20, 60)
+"""Thresholds of "faster": thousandths of the longer side of the box, moved in one timestamp."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +29,11 @@ class Question:
     """A question to devices, which determines how far back their answers reach."""
 
     about: Topic = "transition"
-    threshold: int = 0  # for "older": present for longer than this many timestamps
+    threshold: int = 0  # of "older": present for more timestamps; of "faster": one of `SPEEDS`
 
     @property
     def lookback(self) -> int:
-        """Timestamps before t that the answer depends on: a transition depends on t - 1.
+        """Timestamps before t that the answer depends on: a transition, a distance on t - 1.
 
         A cell depends on t alone; it rests as a transition does, to be safe in any unit.
         """
@@ -40,7 +42,7 @@ class Question:
     @property
     def binary(self) -> bool:
         """Whether the answer is yes or no."""
-        return self.about in ("older", "present")
+        return self.about in ("older", "present", "faster")
 
 
 TRANSITION = Question()

@@ -28,7 +28,8 @@ from retrasyn.synthesis.lifecycle import (
 
 ALIASES = {"alpha": "gain", "kappa": "lookback", "p_max": "max_portion"}
 """The paper's symbols for settings, and our names."""
-_FIXED = ("ages", "cells", "endpoints", "of_paper")  # what the parts of a row rely on
+_FIXED = ("ages", "speeds", "cells", "roads", "endpoints", "of_paper")
+"""What the parts of a row rely on: no settings."""
 _SWITCH = {"true": True, "false": False}
 
 
@@ -36,7 +37,8 @@ _SWITCH = {"true": True, "false": False}
 class Method:
     """One row: what is split, how much is asked, what changes, what a state is, who is born.
 
-    What is public of presence, and whether ages or cells are asked about, is said here only.
+    What is public of presence, and whether ages, speeds or cells are asked about, is said here
+    only. Who asks about speeds needs a public map, to which alone the answers serve.
     """
 
     name: str
@@ -47,7 +49,9 @@ class Method:
     lifecycle: Lifecycle = dataclasses.field(default_factory=EnterQuit)
     presence: Presence = "count"
     ages: bool = False
+    speeds: bool = False
     cells: bool = False
+    roads: bool = False  # whether the public map must have some
     steers: bool = False
     continuous: bool = False
     jump: Literal["split", "clamp"] = "split"
@@ -62,7 +66,9 @@ class Method:
             "hidden": ("transition", "present"),
         }
         ages: tuple[Topic, ...] = ("older",) if self.ages else ()
-        return (*of_presence[self.presence], *ages, *(("cell",) if self.cells else ()))
+        speeds: tuple[Topic, ...] = ("faster",) if self.speeds else ()
+        cells: tuple[Topic, ...] = ("cell",) if self.cells else ()
+        return (*of_presence[self.presence], *ages, *speeds, *cells)
 
     def furthest_lookback(self, gap: int) -> int:
         """Return how many timestamps back the furthest answer reaches."""
@@ -76,12 +82,15 @@ def _steered(
     *,
     presence: Presence = "count",
     ages: bool = False,
+    speeds: bool = False,
+    roads: bool = False,
 ) -> Method:
-    """Return a row of our method; only who is asked about ages or presence has that role."""
+    """Return a row of our method; a role exists only where its question is asked."""
     slots = PhaseSlots(
         age_share=0.1 if ages else None,
         presence_share=0.2 if presence == "hidden" else None,
         cell_share=0.45,
+        speed_share=0.05 if speeds else None,
     )
     return Method(
         name,
@@ -91,7 +100,9 @@ def _steered(
         lifecycle=lifecycle,
         presence=presence,
         ages=ages,
+        speeds=speeds,
         cells=True,
+        roads=roads,
         steers=True,
         continuous=True,
         jump="clamp",
@@ -102,6 +113,10 @@ def _steered(
 def _steered_rows() -> Iterable[Method]:
     summary = "our method: phase slots, a log-linear model, steering"
     yield _steered("steered", summary, QuitByAge(), ages=True)
+    summary = "steered with a public map"
+    yield _steered("steered-map", summary, QuitByAge(), ages=True, speeds=True)
+    summary = "steered with a public map of roads"
+    yield _steered("steered-roads", summary, QuitByAge(), ages=True, speeds=True, roads=True)
     summary = "steered, with starting and stopping treated as public"
     yield _steered("steered-flags", summary, QuitAsSeen(), presence="flags")
     summary = "steered without age reports: streams quit by their length"
@@ -174,6 +189,8 @@ def _baseline_rows() -> Iterable[Method]:
 METHODS: Mapping[str, Method] = {row.name: row for row in _rows()}
 """Every method by its name, in the order of `retrasyn methods`."""
 DEFAULT_METHOD = "steered"
+MAP_METHOD, ROADS_METHOD = "steered-map", "steered-roads"
+"""What the default becomes with a public map, without and with roads."""
 PAPER_METHOD = "retrasyn-p"
 
 

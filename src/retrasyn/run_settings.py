@@ -14,8 +14,10 @@ from retrasyn.interpretation import AUTHORS, SAFE, Interpretation
 from retrasyn.messages import MICRO
 from retrasyn.methods import (
     DEFAULT_METHOD,
+    MAP_METHOD,
     METHODS,
     PAPER_METHOD,
+    ROADS_METHOD,
     Method,
     check_oracle,
     configure,
@@ -24,6 +26,7 @@ from retrasyn.methods import (
 from retrasyn.oracles.registry import OracleWish, choose_oracle
 from retrasyn.roads.public_map import PublicMap
 from retrasyn.space import Box, Grid, StateSpace
+from retrasyn.space.grid import format_box
 
 MAX_EPSILON = 40.0
 MAX_WINDOW = 1_000_000_000
@@ -65,6 +68,7 @@ class RunOptions(TypedDict, total=False):
     oracle: OracleWish
     door: Door
     fewest: int
+    public_map: PublicMap | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +166,8 @@ class RunSettings:
         """
         if method is None:
             method = PAPER_METHOD if faithful else DEFAULT_METHOD
+        if public_map is not None and method == DEFAULT_METHOD:
+            method = MAP_METHOD if public_map.roads is None else ROADS_METHOD
         row = find_method(method) if isinstance(method, str) else method
         if length_scale is not None and not (row.of_paper or row.lifecycle.uses_length):
             raise SettingError(
@@ -197,6 +203,7 @@ class RunSettings:
                 f"{PAPER_METHOD} and its relatives"
             )
         check_oracle(self.method, self.oracle)
+        self._check_map()
         if self.interpretation.length_scale == "data" and not self.faithful:
             raise SettingError(
                 "length scale 'data' is learnt from raw positions and breaks the guarantee; use "
@@ -216,6 +223,23 @@ class RunSettings:
         if self.fewest < 1:
             raise SettingError(f"fewest={self.fewest} must be at least 1 report; 50 is usual")
         _ = self.chosen_oracle  # refuses unknown names
+
+    def _check_map(self) -> None:
+        """Refuse a map that nothing uses, one of another place, and a method that lacks its map."""
+        known, row = self.public_map, self.method
+        if known is None:
+            if row.speeds:
+                raise SettingError(f"{row.name} needs a public map; without one use steered")
+            return
+        if not row.speeds:
+            raise SettingError(f"{row.name} uses no public map; {DEFAULT_METHOD} does")
+        if row.roads and known.roads is None:
+            raise SettingError(f"{row.name} needs a public map with roads; use {MAP_METHOD}")
+        if known.box != self.grid.box:
+            raise SettingError(
+                f"the public map is of the box {format_box(known.box)}, the grid of "
+                f"{format_box(self.grid.box)}; make both of one"
+            )
 
     @property
     def budget(self) -> int:

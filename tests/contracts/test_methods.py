@@ -16,6 +16,7 @@ from retrasyn.simulation.population import SimulatedDevices
 from retrasyn.simulation.stream import Live
 from retrasyn.space import Box, Grid, StateSpace
 from retrasyn.synthesis.lifecycle import Immortal
+from support.public_maps import map_for
 from support.streams import BOX, recordings, sizes
 
 NAMES = list(METHODS)
@@ -54,13 +55,17 @@ def check_shape(synthetic, grid):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_synthetic_streams_are_well_formed(name, city):
-    synthetic, _ = synthesize(city, name, box=CITY_BOX, window=10, seed=0)
+    synthetic, _ = synthesize(
+        city, name, box=CITY_BOX, window=10, seed=0, **map_for(name, CITY_BOX)
+    )
     check_shape(synthetic, Grid(CITY_BOX, 6))
 
 
 @pytest.mark.parametrize("name", SIZED)
 def test_every_timestamp_has_as_many_points_as_the_real_one(name, city):
-    synthetic, _ = synthesize(city, name, box=CITY_BOX, window=10, seed=0)
+    synthetic, _ = synthesize(
+        city, name, box=CITY_BOX, window=10, seed=0, **map_for(name, CITY_BOX)
+    )
     span = (city.first_t, city.last_t)
     assert sizes(synthetic, *span) == sizes(city, *span)
 
@@ -69,15 +74,20 @@ def test_every_timestamp_has_as_many_points_as_the_real_one(name, city):
 @settings(max_examples=3)
 @given(n_shards=st.integers(2, 7))
 def test_any_number_of_shards_makes_the_same_bytes(name, city, n_shards):
-    one, _ = synthesize(city, name, box=CITY_BOX, window=10, seed=0)
-    many, _ = synthesize(city, name, box=CITY_BOX, window=10, engine=LocalEngine(n_shards), seed=0)
+    one, _ = synthesize(city, name, box=CITY_BOX, window=10, seed=0, **map_for(name, CITY_BOX))
+    keywords = {"box": CITY_BOX, "window": 10, "seed": 0} | map_for(name, CITY_BOX)
+    many, _ = synthesize(city, name, engine=LocalEngine(n_shards), **keywords)
     assert columns(one) == columns(many)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not(name, city):
     first, again, other = (
-        columns(synthesize(city, name, box=CITY_BOX, window=10, seed=seed).synthetic)
+        columns(
+            synthesize(
+                city, name, box=CITY_BOX, window=10, seed=seed, **map_for(name, CITY_BOX)
+            ).synthetic
+        )
         for seed in (3, 3, 4)
     )
     assert first == again
@@ -86,13 +96,13 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(name, city):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_run_stopped_and_resumed_gives_the_same_bytes(name, city, tmp_path):
-    whole = synthesize(city, name, box=CITY_BOX, window=10, seed=0)
+    whole = synthesize(city, name, box=CITY_BOX, window=10, seed=0, **map_for(name, CITY_BOX))
 
     def stop(done, total):
         if done in (1, 25, 40):
             raise KeyboardInterrupt
 
-    keywords = {"box": CITY_BOX, "window": 10, "seed": 0}
+    keywords = {"box": CITY_BOX, "window": 10, "seed": 0} | map_for(name, CITY_BOX)
     keywords |= {"checkpoint": tmp_path / "kept", "resume": True}
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
@@ -111,6 +121,7 @@ def test_no_window_is_over_epsilon_in_the_declared_unit_and_key(name, real, wind
     jump = data.draw(st.sampled_from([None, "split", "clamp"]))
     faithful = faithful and METHODS[name].of_paper
     asked = {} if faithful else {"unit": unit, "ledger": ledger, "jump": jump}
+    asked |= map_for(name, BOX)
     synthetic, receipt = synthesize(
         real, name, box=BOX, grid=3, window=window, faithful=faithful, seed=0, **asked
     )
@@ -127,7 +138,8 @@ def test_no_window_is_over_epsilon_in_the_declared_unit_and_key(name, real, wind
 @settings(max_examples=40)
 @given(real=recordings(max_users=25), window=st.integers(1, 20), seed=st.integers(0, 99))
 def test_by_default_no_person_exceeds_epsilon_in_any_window_of_positions(name, real, window, seed):
-    _, receipt = synthesize(real, name, box=BOX, grid=3, window=window, seed=seed)
+    keywords = {"box": BOX, "grid": 3, "window": window, "seed": seed} | map_for(name, BOX)
+    _, receipt = synthesize(real, name, **keywords)
     assert receipt.worst_window.person_position.epsilon <= 1.0
 
 
@@ -143,12 +155,13 @@ def test_every_person_has_one_role_and_spends_at_most_epsilon_and_the_worst_exac
         return honest(self, grant)
 
     monkeypatch.setattr(SimulatedDevices, "answers_to", answers_to)
-    _, receipt = synthesize(city, name, box=CITY_BOX, window=10, seed=3)
+    _, receipt = synthesize(city, name, box=CITY_BOX, window=10, seed=3, **map_for(name, CITY_BOX))
     states = {"transition", "move", "enter", "quit"}
     roles = [{"state" if about in states else about for _, about in said} for said in told.values()]
     assert all(len(role) == 1 for role in roles)
-    n_cells = sum(role == {"cell"} for role in roles)
+    n_cells, n_speeds = (sum(role == {about} for role in roles) for about in ("cell", "faster"))
     assert n_cells == pytest.approx(0.45 * len(roles), rel=0.2)
+    assert n_speeds == pytest.approx(0.05 * len(roles) * METHODS[name].speeds, rel=0.8)
     for said in told.values():
         times = sorted(t for t, _ in said)
         assert min(np.diff(times), default=11) >= 11
@@ -159,7 +172,8 @@ def test_every_person_has_one_role_and_spends_at_most_epsilon_and_the_worst_exac
 @settings(max_examples=25)
 @given(real=recordings(), side=st.integers(1, 7))
 def test_awkward_streams_keep_their_sizes(name, real, side):
-    synthetic, _ = synthesize(real, name, box=BOX, grid=side, window=3, seed=0)
+    keywords = {"box": BOX, "grid": side, "window": 3, "seed": 0} | map_for(name, BOX)
+    synthetic, _ = synthesize(real, name, **keywords)
     span = (real.first_t, real.last_t)
     assert sizes(synthetic, *span) == sizes(real, *span)
 
@@ -195,6 +209,8 @@ def test_every_setting_of_a_row_can_be_given_and_a_share_of_zero_stays_one():
     assert settings_ == ["age_share", "cell_share", "steers", "continuous"]
     flags = [name for part in parts_of(METHODS["steered-flags"]) for name in settings_of(part)]
     assert flags == ["cell_share", "steers", "continuous"]
+    roads = [name for part in parts_of(METHODS["steered-roads"]) for name in settings_of(part)]
+    assert roads == ["age_share", "cell_share", "speed_share", "steers", "continuous"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import naive
 from retrasyn.interpretation import SAFE
 from retrasyn.mechanisms.base import ReleasedMemory, View, drive
-from retrasyn.messages import Aggregate, Estimate, Flags
+from retrasyn.messages import MICRO, SPEEDS, Aggregate, Estimate, Flags
 from retrasyn.methods import METHODS
 from retrasyn.oracles import OUE
 from retrasyn.oracles.binary import BinaryResponse
@@ -20,7 +20,7 @@ from support.tuning import TUNING
 EPSILON, WINDOW, N_ENROLLED = 1.0, 5, 700
 V1 = naive.variance_of_one(EPSILON)
 ONE_BIT = math.exp(EPSILON) / (math.exp(EPSILON) - 1) ** 2  # variance of one answer
-ROWS = ["steered", "steered-flags", "steered-length", "steered-hidden"]
+ROWS = ["steered", "steered-map", "steered-flags", "steered-length", "steered-hidden"]
 sizes_by_time = st.lists(st.one_of(st.just(0), st.integers(1, 300)), min_size=1, max_size=4)
 
 
@@ -163,6 +163,9 @@ def answered(plain, random, size, answers, bits):
             ones = int(random.integers(0, n + 1))
             bits.extend((ask.question.threshold, int(k < ones)) for k in range(n))
             return binary.estimate(Aggregate(counts=np.array([ones]), n=n))
+        if about == "faster":  # pooled apart, and no part of the flow
+            ones = int(random.integers(0, n + 1))
+            return binary.estimate(Aggregate(counts=np.array([ones]), n=n))
         if about == "present":
             estimate = binary.estimate(Aggregate(counts=np.array([n // 2]), n=n))
         else:
@@ -266,6 +269,37 @@ def test_a_dialogue_leaves_the_memory_it_was_given_as_it_was(name):
     answer = answered(Plain(2, row), np.random.default_rng(1), 200, {}, [])
     drive(row.mechanism.dialogue(view_of(row, memory, 3, 50, flags)), answer)
     assert {name: array.tobytes() for name, array in memory.to_arrays().items()} == before
+
+
+def test_how_far_people_move_is_asked_at_every_threshold_and_pooled():
+    row, states = METHODS["steered-roads"], StateSpace(Grid(Box(0, 0, 1, 1), 2))
+    memory = row.mechanism.open_memory(states, WINDOW + 1, row.topics)
+    binary, lanes, expected = BinaryResponse(MICRO), [], np.zeros((4, 2))
+
+    def answer(ask):
+        if ask.question.about != "faster":
+            return None
+        lanes.append((ask.lane, ask.question.threshold, ask.adds_up))
+        which = SPEEDS.index(ask.question.threshold)
+        if which == 2:  # nobody drew this threshold
+            return None
+        estimate = binary.estimate(Aggregate(counts=np.array([which]), n=which + 4))
+        expected[which] += estimate.n, estimate.n * estimate.frequencies[0]
+        return estimate
+
+    for t in range(3):
+        if t == 2:
+            memory = reloaded(row, states, memory)
+        outcome = drive(row.mechanism.dialogue(view_of(row, memory, t, 9, None)), answer)
+        memory = outcome.memory
+    assert lanes == 3 * [(f"faster/{threshold}", threshold, True) for threshold in SPEEDS]
+    np.testing.assert_allclose(outcome.speeds.answers, expected)
+    assert outcome.speeds.variance == pytest.approx(binary.variance(1))
+    assert outcome.speeds is memory.speeds
+    plain = METHODS["steered"]
+    memory = plain.mechanism.open_memory(states, WINDOW + 1, plain.topics)
+    outcome = drive(plain.mechanism.dialogue(view_of(plain, memory, 0, 9, None)), answer)
+    assert outcome.speeds is None
 
 
 @pytest.mark.parametrize(

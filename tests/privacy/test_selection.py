@@ -15,7 +15,7 @@ from scipy import stats
 
 import naive
 from retrasyn.errors import SettingError
-from retrasyn.messages import ABSENT, ENTERING, MOVING, QUITTING, Ask, Question, Roster
+from retrasyn.messages import ABSENT, ENTERING, MOVING, QUITTING, SPEEDS, Ask, Question, Roster
 from retrasyn.privacy import selection
 from retrasyn.privacy.division import BudgetDivision, UserDivision
 from retrasyn.privacy.selection import PhaseSlots, UniformDraw, age_thresholds, can_answer
@@ -38,7 +38,7 @@ def roster(n, kinds=None):
 
 
 def questions(about, gap):
-    thresholds = age_thresholds(gap) if about == "older" else (0,)
+    thresholds = {"older": age_thresholds(gap), "faster": SPEEDS}.get(about, (0,))
     return [Question(about=about, threshold=threshold) for threshold in thresholds]
 
 
@@ -57,10 +57,19 @@ def granted(slots, who, times, abouts, *, gap, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("ages", "presence", "cell"),
-    [(0.3, 0.2, 0.1), (None, 0.2, None), (0.3, None, 0.6), (None, None, 0.4), (0.3, None, None)],
+    ("ages", "presence", "speed", "cell"),
+    [
+        (0.3, 0.2, 0.3, 0.1),
+        (None, 0.2, None, None),
+        (0.3, None, None, 0.6),
+        (None, None, None, 0.4),
+        (0.3, None, None, None),
+        (0.1, None, 0.5, 0.3),
+    ],
 )
-def test_phases_roles_and_thresholds_are_words_of_seed_purpose_and_person(ages, presence, cell):
+def test_phases_roles_and_thresholds_are_words_of_seed_purpose_and_person(
+    ages, presence, speed, cell
+):
     who, gap, seed = roster(300), 5, 11
 
     def words(t, purpose):
@@ -68,10 +77,11 @@ def test_phases_roles_and_thresholds_are_words_of_seed_purpose_and_person(ages, 
 
     phases, roles = words(0, "phase"), [word / 2**64 for word in words(0, "role")]
     edges = {"older": (0, ages or 0), "present": (ages or 0, (ages or 0) + (presence or 0))}
-    edges["cell"] = (edges["present"][1], edges["present"][1] + (cell or 0))
+    edges["faster"] = (edges["present"][1], edges["present"][1] + (speed or 0))
+    edges["cell"] = (edges["faster"][1], edges["faster"][1] + (cell or 0))
     edges["transition"] = (edges["cell"][1], 1)
-    slots = PhaseSlots(age_share=ages, presence_share=presence, cell_share=cell)
-    thresholds = age_thresholds(gap)
+    slots = PhaseSlots(age_share=ages, presence_share=presence, speed_share=speed, cell_share=cell)
+    n_thresholds = {"older": len(age_thresholds(gap)), "faster": 4}
     for t, about in itertools.product(range(17), edges):
         low, high = edges[about]
         period, choices = gap * (3 if about == "older" else 1), words(t, "threshold")
@@ -89,18 +99,19 @@ def test_phases_roles_and_thresholds_are_words_of_seed_purpose_and_person(ages, 
                 for key in range(300)
                 if phases[key] % period == t % period
                 and low <= roles[key] < high
-                and (about != "older" or choices[key] % len(thresholds) == number)
+                and choices[key] % n_thresholds.get(about, 1) == number
             ]
 
 
 def test_a_word_between_two_shares_gives_one_role(monkeypatch):
-    between = np.array([0, 2**62, 2**63, 3 * 2**62, 2**64 - 1], np.uint64)  # 0, 1/4, ..., 1
+    words = [0, 2**61, 2**62, 2**63, 3 * 2**62, 2**64 - 1]  # 0, 1/8, 1/4, 1/2, 3/4, 1
+    between = np.array(words, np.uint64)
     monkeypatch.setattr(selection, "words_at", lambda *_: between)
-    slots = PhaseSlots(age_share=0.25, presence_share=0.25, cell_share=0.25)
-    asked = ("older", "present", "cell", "transition")
-    found = np.array([slots._in_role(roster(5), about, 0) for about in asked])
-    assert found.sum(axis=0).tolist() == [1] * 5
-    assert found.argmax(axis=0).tolist() == [0, 1, 2, 3, 3]
+    slots = PhaseSlots(age_share=0.125, presence_share=0.125, speed_share=0.25, cell_share=0.25)
+    asked = ("older", "present", "faster", "cell", "transition")
+    found = np.array([slots._in_role(roster(6), about, 0) for about in asked])
+    assert found.sum(axis=0).tolist() == [1] * 6
+    assert found.argmax(axis=0).tolist() == [0, 1, 2, 3, 4, 4]
 
 
 @given(st.integers(1, 9), st.integers(-50, 50), st.integers(0, 99))
@@ -179,10 +190,13 @@ def test_reports_are_those_of_the_plain_loop_for_people_who_come_and_go(gap, see
     assert sorted((t, question.about, key) for t, question, key in found) == sorted(expected)
 
 
-@given(st.integers(1, 6), st.integers(0, 99), st.floats(0.1, 1.0))
-def test_who_reports_a_cell_does_so_at_its_phase_when_present_and_never_a_state(gap, seed, present):
-    random = np.random.default_rng(seed)
-    slots, n, n_timestamps = PhaseSlots(cell_share=0.5), 40, 6 * gap
+@pytest.mark.parametrize("about", ["cell", "faster"])
+@given(gap=st.integers(1, 6), seed=st.integers(0, 99), present=st.floats(0.1, 1.0))
+def test_who_reports_a_cell_or_speed_does_so_at_its_phase_and_never_a_state(
+    about, gap, seed, present
+):
+    random, share = np.random.default_rng(seed), {"cell": "cell_share", "faster": "speed_share"}
+    slots, n, n_timestamps = PhaseSlots(**{share[about]: 0.5}), 40, 6 * gap
     there = random.random((n_timestamps, n)) < present
 
     def who(t):
@@ -192,20 +206,23 @@ def test_who_reports_a_cell_does_so_at_its_phase_when_present_and_never_a_state(
         )
         return roster(n, kinds)
 
-    abouts = ["move", "enter", "quit", "cell"]
+    def here(t, key):  # a distance needs two positions, a cell one
+        return there[t, key] and (about == "cell" or (t > 0 and there[t - 1, key]))
+
+    abouts = ["move", "enter", "quit", about]
     reports = granted(slots, who, range(n_timestamps), abouts, gap=gap, seed=seed)
-    always = granted(slots, roster(n), range(gap), ["transition", "cell"], gap=gap, seed=seed)
-    phases = {key: t for t, question, key in always if question.about == "cell"}
-    found = sorted((key, t) for t, question, key in reports if question.about == "cell")
+    always = granted(slots, roster(n), range(gap), ["transition", about], gap=gap, seed=seed)
+    phases = {key: t for t, question, key in always if question.about == about}
+    found = sorted((key, t) for t, question, key in reports if question.about == about)
     assert found == sorted(
         (key, t) for key, phase in phases.items() for t in range(phase, n_timestamps, gap)
-        if there[t, key]
+        if here(t, key)
     )  # fmt: skip
-    assert {key for _, question, key in reports if question.about != "cell"}.isdisjoint(phases)
+    assert {key for _, question, key in reports if question.about != about}.isdisjoint(phases)
 
 
 def test_roles_and_phases_are_for_life():
-    slots = PhaseSlots(age_share=0.2, presence_share=0.3, cell_share=0.2)
+    slots = PhaseSlots(age_share=0.2, presence_share=0.2, cell_share=0.2, speed_share=0.2)
     abouts = ["transition", "older", "present", "cell"]
     early = granted(slots, roster(200), range(15), abouts, gap=5)
     late = granted(slots, roster(200), range(90_000, 90_015), abouts, gap=5)
@@ -218,24 +235,26 @@ def test_roles_and_phases_are_for_life():
 
 def test_phases_roles_and_thresholds_are_drawn_uniformly():
     n, gap = 30_000, 21
-    slots = PhaseSlots(age_share=0.1, presence_share=0.2, cell_share=0.3)
-    who, abouts = roster(n), ["older", "present", "cell", "transition"]
+    slots = PhaseSlots(age_share=0.1, presence_share=0.2, speed_share=0.1, cell_share=0.2)
+    who, abouts = roster(n), ["older", "present", "faster", "cell", "transition"]
     reports = granted(slots, who, range(3 * gap), abouts, gap=gap)
     roles = {about: set() for about in abouts}
     phases = {about: [] for about in roles}
-    thresholds = []
+    thresholds = {"older": [], "faster": []}
     for t, question, key in reports:
         if key not in roles[question.about]:
             roles[question.about].add(key)
             phases[question.about].append(t)
-        thresholds += [question.threshold] if question.about == "older" else []
+        thresholds.setdefault(question.about, []).append(question.threshold)
     sizes = [len(keys) for keys in roles.values()]
     assert sum(sizes) == n
-    assert stats.chisquare(sizes, np.array([0.1, 0.2, 0.3, 0.4]) * n).pvalue > LEVEL
-    for about, period in zip(abouts, (3 * gap, gap, gap, gap), strict=True):
+    assert stats.chisquare(sizes, np.array([0.1, 0.2, 0.1, 0.2, 0.4]) * n).pvalue > LEVEL
+    for about, period in zip(abouts, (3 * gap, gap, gap, gap, gap), strict=True):
         assert stats.chisquare(np.bincount(phases[about], minlength=period)).pvalue > LEVEL
-    assert set(thresholds) == set(age_thresholds(gap))
-    assert stats.chisquare(np.unique(thresholds, return_counts=True)[1]).pvalue > LEVEL
+    for about, known in (("older", age_thresholds(gap)), ("faster", SPEEDS)):
+        assert set(thresholds[about]) == set(known)
+        counts = np.unique(thresholds[about], return_counts=True)[1]
+        assert stats.chisquare(counts).pvalue > LEVEL
 
 
 def test_thresholds_are_drawn_anew_for_every_report():
@@ -245,6 +264,11 @@ def test_thresholds_are_drawn_anew_for_every_report():
         seen.setdefault(key, []).append(question.threshold)
     assert {len(thresholds) for thresholds in seen.values()} == {25}
     assert all(len(set(thresholds)) == 3 for thresholds in seen.values())
+    reports = granted(PhaseSlots(speed_share=0.9), roster(400), range(300), ["faster"], gap=4)
+    spoken = {}
+    for _, question, key in reports:
+        spoken.setdefault(key, set()).add(question.threshold)
+    assert all(thresholds == set(SPEEDS) for thresholds in spoken.values())
 
 
 @pytest.mark.parametrize("gap", [1, 2, 3, 8, 21, 500])
@@ -260,7 +284,7 @@ def test_who_cannot_answer_is_not_asked():
     who = roster(4, [ENTERING, MOVING, QUITTING, ABSENT])
     able = {
         about: can_answer(who, Question(about=about)).tolist()
-        for about in ("transition", "move", "enter", "quit", "older", "present", "cell")
+        for about in ("transition", "move", "enter", "quit", "older", "present", "faster", "cell")
     }
     assert able == {
         "transition": [True] * 4,
@@ -269,6 +293,7 @@ def test_who_cannot_answer_is_not_asked():
         "quit": [False, False, True, False],
         "older": [True, True, False, False],
         "present": [True] * 4,
+        "faster": [False, True, False, False],
         "cell": [True, True, False, False],
     }
     assert can_answer(roster(3), Question(about="older")).all()  # hidden: nobody knows
@@ -312,6 +337,7 @@ def test_the_order_of_the_roster_does_not_matter(order, t):
         ((None, 1.0), "presence_share=1"),
         ((0.2, None, 0.8), "age_share=0.2 and cell_share=0.8"),
         ((None, None, 1.0), "cell_share=1"),
+        ((0.1, None, 0.5, 0.4), "age_share=0.1 and speed_share=0.4 and cell_share=0.5"),
     ],
 )
 def test_shares_that_leave_nobody_for_transitions_are_refused(shares, said):
@@ -389,3 +415,5 @@ def test_nobody_available_is_nobody_asked():
 
 def test_a_share_of_nobody_is_a_share():
     assert PhaseSlots(age_share=0.0, cell_share=0.45).other_shares == (0.0, 0.45)
+    shares = PhaseSlots(age_share=0.1, speed_share=0.05, cell_share=0.45).other_shares
+    assert shares == (0.1, 0.05, 0.45)

@@ -1,5 +1,7 @@
 """Simulated devices: one state each, never a hint of where anybody went."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 import naive
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.interpretation import AUTHORS, SAFE
-from retrasyn.messages import ENTERING, MOVING, QUITTING, Grant, Question
+from retrasyn.messages import ENTERING, MOVING, QUITTING, SPEEDS, Grant, Question
 from retrasyn.simulation.population import (
     Identities,
     Recording,
@@ -172,6 +174,7 @@ QUESTIONS = [
     Question(about="quit"),
     Question(about="present"),
     Question(about="cell"),
+    *(Question(about="faster", threshold=threshold) for threshold in SPEEDS),
     Question(about="older", threshold=2),
     Question(about="older", threshold=5),
 ]
@@ -201,12 +204,28 @@ def cells_of(real):
     return cells
 
 
+def distances_of(real):
+    """Return, per key, how far it moved up to each timestamp: its last stream, if it moved."""
+    keys = real.stream_ids if real.user_of_stream is None else real.user_of_stream
+    numbers = {key: k for k, key in enumerate(np.unique(keys).tolist())}
+    distances = {key: {} for key in numbers.values()}
+    x, y, t = real.x.tolist(), real.y.tolist(), real.t.tolist()
+    for stream in range(real.n_streams):
+        for row in range(real.starts[stream], real.starts[stream + 1]):
+            begins = row == real.starts[stream]
+            moved = -1.0 if begins else math.dist((x[row - 1], y[row - 1]), (x[row], y[row]))
+            distances[numbers[int(keys[stream])]][t[row]] = moved
+    return distances
+
+
 @given(recordings(), st.sampled_from(["split", "clamp"]), st.booleans())
 def test_every_question_is_answered_as_the_plain_loop_does(real, jump, enrolled):
     population = devices(real, reading=SAFE.answer(jump=jump))
     population.everybody_enrolled = enrolled
     allowed, since = expected_states(real, jump), presence_of(real)
-    cells = cells_of(real)
+    cells, distances = cells_of(real), distances_of(real)
+    x0, y0, x1, y1 = BOX
+    side = max(x1 - x0, y1 - y0)
     states = population.states
     ranges = {
         "transition": (0, states.n_states),
@@ -214,7 +233,7 @@ def test_every_question_is_answered_as_the_plain_loop_does(real, jump, enrolled)
         "enter": (states.n_moves, states.n_moves + GRID.n_cells),
         "quit": (states.n_moves + GRID.n_cells, states.n_states),
     }
-    for step in Recording.of(real, GRID).steps():
+    for step in Recording.of(real, GRID, topics=["faster"]).steps():
         population.observe(step)
         keys = population.roster().keys
         assert keys.tolist() == list(since) if enrolled else set(keys) == set(allowed[step.t])
@@ -229,6 +248,10 @@ def test_every_question_is_answered_as_the_plain_loop_does(real, jump, enrolled)
                     assert answer == (0 if present else -1)
                 elif question.about == "cell":
                     assert answer == (cells[key][step.t] if present else -1)
+                elif question.about == "faster":
+                    least = question.threshold / 1000 * side
+                    further = present and np.float32(distances[key][step.t]) > least
+                    assert answer == (0 if further else -1)
                 elif question.about == "older":
                     if present:
                         age = step.t - since[key][step.t] + 1
@@ -291,3 +314,40 @@ def test_a_stream_that_pauses_begins_a_new_age():
     assert [ages[0], ages[1], ages[3]] == [(-1, []), (0, []), (-1, [])]
     assert ages[2][1] == [2]
     assert population.n_entering == 1
+
+
+def test_distances_are_kept_only_where_they_are_asked_about():
+    assert Recording.of(JUMPER, GRID, topics=["transition", "cell"]).moved is None
+    assert Recording.of(JUMPER, GRID, topics=["faster"]).moved.dtype == np.float32
+
+
+def test_a_point_outside_the_box_is_no_place_to_have_come_from():
+    real = Trajectories.from_columns(
+        traj_id=[0] * 5, t=range(5), x=[0.1, 0.4, -9, 0.1, 0.2], y=[0.1, 0.5, 0.1, 0.1, 0.1]
+    )
+    recording = Recording.of(real, Grid(Box(0, 0, 1, 1), 2), "drop", ["faster"])
+    assert recording.moved.tolist() == pytest.approx([-1, 0.5, -1, 0.1])
+    assert [step.moved.tolist() for step in recording.steps()][2] == []
+
+
+def test_the_longer_side_of_the_box_is_what_distances_are_measured_by():
+    grid = Grid(Box(0, 0, 1, 10), 2)
+    population = devices(JUMPER)
+    population.states = StateSpace(grid)
+    streams, cells = np.array([0], np.int32), np.array([1], np.uint16)
+    told = []
+    for t, moved in enumerate([-1.0, 0.015, 0.03, 0.5, 0.7]):
+        population.observe(Step(t, streams, cells, np.array([moved], np.float32)))
+        told.append(
+            [
+                population.answers_to(
+                    Grant(t=t, epsilon=1, reporters=streams.astype(int), question=question)
+                ).tolist()[0]
+                for question in QUESTIONS
+                if question.about == "faster"
+            ]
+        )
+    no, yes = -1, 0
+    assert told == [
+        [no] * 4, [no] * 4, [yes, no, no, no], [yes, yes, yes, no], [yes] * 4
+    ]  # fmt: skip

@@ -10,6 +10,7 @@ from retrasyn.errors import InputError
 from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.stream import Live
 from retrasyn.space import Box, Grid
+from support.public_maps import map_for, public_map
 from support.streams import BOX, recordings
 
 
@@ -32,12 +33,9 @@ def play(live, real):
 @settings(max_examples=15)
 @given(real=recordings(max_users=30), ledger=st.sampled_from(["user", "stream"]))
 def test_live_and_recorded_runs_agree_to_the_last_byte(name, real, ledger):
-    recorded, receipt = synthesize(
-        real, name, box=BOX, grid=3, window=4, ledger=ledger, settings={}, seed=5
-    )
-    live = Live.start(
-        RunSettings.of(name, grid=Grid(Box(*BOX), 3), ledger=ledger, window=4, seed=5)
-    )
+    keywords = {"ledger": ledger, "window": 4, "seed": 5} | map_for(name, BOX)
+    recorded, receipt = synthesize(real, name, box=BOX, grid=3, settings={}, **keywords)
+    live = Live.start(RunSettings.of(name, grid=Grid(Box(*BOX), 3), **keywords))
     releases = play(live, real)
     assert [release.t for release in releases] == list(range(real.first_t, real.last_t + 1))
     t = recorded.t
@@ -115,3 +113,28 @@ def test_a_live_run_that_hides_presence_says_that_enrolment_shows():
     assert "presence included" in hidden.receipt().guarantee
     assert not any("first seen" in item for item in counted.receipt().not_protected)
     assert "same presence" in counted.receipt().guarantee
+
+
+def test_how_far_a_stream_moved_is_known_from_the_timestamp_before_alone():
+    grid = Grid(Box(0, 0, 1, 1), 2)
+    settings = RunSettings.of(grid=grid, public_map=public_map(grid.box), outside="drop")
+    live = Live.start(settings)
+    moved = live.simulation.population
+    sensed = []
+    for t, points in [
+        (0, {"a": (0.0, 0.0), "b": (0.5, 0.5)}),
+        (1, {"b": (0.5, 0.75), "a": (0.3, 0.4), "c": (0.1, 0.1)}),
+        (3, {"a": (0.3, 0.5), "b": (0.5, 0.5)}),
+        (4, {"a": (9.0, 9.0), "b": (0.5, 0.5)}),
+        (5, {"a": (0.5, 0.5), "b": (0.75, 0.5)}),
+    ]:
+        xs, ys = zip(*points.values(), strict=True)
+        live.step(t, list(points), list(xs), list(ys))
+        sensed.append(dict(zip("abc", moved._key_moved.tolist(), strict=False)))
+    assert sensed == [
+        {"a": -1, "b": -1},
+        {"a": 0.5, "b": 0.25, "c": -1},
+        {"a": -1, "b": -1, "c": -1},
+        {"a": -1, "b": 0, "c": -1},
+        {"a": -1, "b": 0.25, "c": -1},
+    ]

@@ -1,9 +1,10 @@
 """The dialogue of `steered`: everyone reports in phase, and a log-linear model makes one of it.
 
 One dialogue serves all three ways to treat presence; what it asks about are the topics of the
-method's row. By `count`, people report a transition, their cell or, a few, their age; under
-`flags`, who moves, starts and stops reports over the moves or the cells only; when it is `hidden`,
-everybody enrolled reports, the absent null, and some report whether they are present at all.
+method's row. By `count`, people report a transition, their cell or, a few, their age or how far
+they moved; under `flags`, who moves, starts and stops reports over the moves or the cells only;
+when it is `hidden`, everybody enrolled reports, the absent null, and some report whether they are
+present at all.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from retrasyn.arrays import with_prefix, without_prefix
 from retrasyn.mechanisms.base import Outcome
-from retrasyn.messages import Ask, Estimate, Question
+from retrasyn.messages import SPEEDS, Ask, Estimate, Question
 from retrasyn.mobility.durations import AgeMemory
 from retrasyn.mobility.estimator import (
     LEAST_TOTAL,
@@ -26,6 +27,7 @@ from retrasyn.mobility.estimator import (
     Hypotheses,
     PresenceMemory,
 )
+from retrasyn.mobility.speeds import SpeedMemory
 from retrasyn.privacy.selection import age_thresholds
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 Vector: TypeAlias = "npt.NDArray[np.float64]"
 
+_Part: TypeAlias = "AgeMemory | PresenceMemory | SpeedMemory | FlowMemory | EndMemory"
 _LEAST_MOVING = 0.05
 
 
@@ -51,6 +54,7 @@ class LogLinearMemory:
     hypotheses: Hypotheses
     ages: AgeMemory | None
     presence: PresenceMemory | None
+    speeds: SpeedMemory | None = None
     flow: FlowMemory = field(init=False)
     ends: EndMemory = field(init=False)
     released: Vector | None = None
@@ -60,16 +64,15 @@ class LogLinearMemory:
         self.ends = EndMemory.empty(self.states.grid.n_cells)
 
     @property
-    def _parts(self) -> dict[str, AgeMemory | PresenceMemory | FlowMemory | EndMemory]:
+    def _parts(self) -> dict[str, _Part]:
         """What is remembered, by the prefix of its arrays."""
-        parts: dict[str, AgeMemory | PresenceMemory | FlowMemory | EndMemory] = {
-            "flow_": self.flow,
-            "ends_": self.ends,
-        }
+        parts: dict[str, _Part] = {"flow_": self.flow, "ends_": self.ends}
         if self.ages is not None:
             parts["ages_"] = self.ages
         if self.presence is not None:
             parts["presence_"] = self.presence
+        if self.speeds is not None:
+            parts["speeds_"] = self.speeds
         return parts
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -93,6 +96,7 @@ class LogLinearMemory:
             hypotheses=self.hypotheses,
             ages=None if self.ages is None else self.ages.copied(),
             presence=None if self.presence is None else self.presence.copied(),
+            speeds=None if self.speeds is None else self.speeds.copied(),
             released=self.released,
         )
         twin.flow, twin.ends = self.flow.copied(), self.ends.copied()
@@ -120,6 +124,7 @@ class LogLinear:
             hypotheses=Hypotheses.of(states, map_shares),
             ages=AgeMemory(age_thresholds(gap)) if "older" in topics else None,
             presence=PresenceMemory() if "present" in topics else None,
+            speeds=SpeedMemory(SPEEDS) if "faster" in topics else None,
         )
 
     def dialogue(self, view: View) -> Dialogue:
@@ -127,7 +132,7 @@ class LogLinear:
         memory = view.memory_as(LogLinearMemory).copied()
         answers: dict[Topic, Estimate] = {}
         for about in memory.topics:
-            if about != "older":
+            if about not in ("older", "faster"):
                 estimate = yield Ask(share=1.0, lane=about, question=Question(about=about))
                 if estimate is not None:
                     answers[about] = estimate
@@ -136,6 +141,8 @@ class LogLinear:
             hazard, totals = yield from _ask_ages(view, memory.ages)
         elif view.t > view.first_t:
             totals = memory.ends.totals()
+        if memory.speeds is not None:
+            yield from _ask_speeds(memory.speeds)
         flow = _learn(memory, answers, totals, view)
         variances = None
         if flow is not None:
@@ -151,6 +158,7 @@ class LogLinear:
             alarm=memory.flow.alarm,
             size=round(memory.presence.share * view.n_enrolled) if memory.presence else None,
             variances=variances,
+            speeds=memory.speeds,
             memory=memory,
         )
 
@@ -211,3 +219,12 @@ def _ask_ages(
             ages.pool(which, estimate, view.size)
     weights = ages.weights(view.window)
     return ages.hazard(weights), ages.smooth(weights, entering, quitting, view.size)
+
+
+def _ask_speeds(speeds: SpeedMemory) -> Generator[Ask, Estimate | None, None]:
+    """Ask about every distance, and pool the answers."""
+    for which, threshold in enumerate(speeds.thresholds):
+        question = Question(about="faster", threshold=threshold)
+        estimate = yield Ask(share=1.0, lane=f"faster/{threshold}", question=question, adds_up=True)
+        if estimate is not None:
+            speeds.pool(which, estimate)

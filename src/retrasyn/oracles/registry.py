@@ -203,7 +203,7 @@ def oracle_for(grant: Grant) -> Oracle:
 def n_answers(question: Question, states: StateSpace) -> int:
     """Return how many answers a question has; a yes-or-no question is one bit."""
     match question.about:
-        case "older" | "present":
+        case "older" | "present" | "faster":
             return 1
         case "move":
             return states.n_moves

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from retrasyn.errors import SettingError
-from retrasyn.messages import ABSENT, ENTERING, MOVING, QUITTING, Ask, Question, Roster
+from retrasyn.messages import ABSENT, ENTERING, MOVING, QUITTING, SPEEDS, Ask, Question, Roster
 from retrasyn.randomness.kernels import words_at
 from retrasyn.randomness.words import address
 
@@ -103,7 +103,7 @@ class OwnSlot:
         return roster.keys[due]
 
 
-_KIND = {"move": MOVING, "enter": ENTERING, "quit": QUITTING}
+_KIND = {"move": MOVING, "enter": ENTERING, "quit": QUITTING, "faster": MOVING}
 _THRESHOLDS = (2, 6, 16)
 _AGE_PERIOD = 3  # gaps between two age reports of the same person
 
@@ -131,28 +131,30 @@ def age_thresholds(gap: int) -> tuple[int, ...]:
 class PhaseSlots:
     """Everyone in a phase of their own, once per window; no central selection.
 
-    Fixed shares of the persons answer about ages, presence or their cell instead of transitions;
-    None if that is never asked. An age report looks back further, so it is made only every
-    three gaps. A device that stops reports out of phase, if it has rested long enough.
+    Fixed shares of the persons answer about ages, presence, how far they moved or their cell
+    instead of transitions; None if that is never asked. An age report looks back further, so it
+    is made only every three gaps. A device that stops reports out of phase, if it has rested long
+    enough. Nobody's role, phase or threshold depends on a place.
     """
 
     age_share: float | None = None
     presence_share: float | None = None
     cell_share: float | None = None
+    speed_share: float | None = None
     sampling: ClassVar[Sampling] = "phase"
 
     def __post_init__(self) -> None:
         shares = self.other_shares
         if not (all(share >= 0 for share in shares) and sum(shares) < 1):
-            names = ("age_share", "presence_share", "cell_share")
+            names = ("age_share", "presence_share", "speed_share", "cell_share")
             given = [(name, getattr(self, name)) for name in names]
             said = " and ".join(f"{name}={share:g}" for name, share in given if share is not None)
             raise SettingError(f"{said} must be shares that leave somebody to report transitions")
 
     @property
     def other_shares(self) -> tuple[float, ...]:
-        """Shares of the users who answer about ages, presence and cells, where those are asked."""
-        shares = self.age_share, self.presence_share, self.cell_share
+        """Shares of the users who answer about ages, presence, speeds and cells, where asked."""
+        shares = self.age_share, self.presence_share, self.speed_share, self.cell_share
         return tuple(share for share in shares if share is not None)
 
     def draw(
@@ -173,8 +175,8 @@ class PhaseSlots:
         if about == "quit":
             due = np.ones(due.size, np.bool_)
         due &= available & can_answer(roster, ask.question) & self._in_role(roster, about, seed)
-        if about == "older":
-            thresholds = age_thresholds(gap)
+        if about in ("older", "faster"):
+            thresholds = age_thresholds(gap) if about == "older" else SPEEDS
             choice = words_at(np.uint64(address(seed, t, "threshold")), roster.addresses)
             mine = thresholds.index(ask.question.threshold)
             due &= choice % np.uint64(len(thresholds)) == np.uint64(mine)
@@ -186,7 +188,13 @@ class PhaseSlots:
         role = words * 2.0**-64
         ages = self.age_share or 0.0
         presence = ages + (self.presence_share or 0.0)
-        cells = presence + (self.cell_share or 0.0)
-        bounds = {"older": (0.0, ages), "present": (ages, presence), "cell": (presence, cells)}
+        speeds = presence + (self.speed_share or 0.0)
+        cells = speeds + (self.cell_share or 0.0)
+        bounds = {
+            "older": (0.0, ages),
+            "present": (ages, presence),
+            "faster": (presence, speeds),
+            "cell": (speeds, cells),
+        }
         low, high = bounds.get(about, (cells, np.inf))
         return (role >= low) & (role < high)

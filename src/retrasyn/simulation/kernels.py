@@ -41,6 +41,33 @@ def group_by_time(
     return offsets, streams_out, cells_out
 
 
+@njit(nogil=True, cache=True)
+def distances_by_time(
+    starts: npt.NDArray[np.int64],
+    begins: npt.NDArray[np.int64],
+    cells: npt.NDArray[np.uint16],
+    x: npt.NDArray[np.float64],
+    y: npt.NDArray[np.float64],
+    offsets: npt.NDArray[np.int64],
+) -> npt.NDArray[np.float32]:
+    """Return how far each point lies from its stream's one before, as `group_by_time` orders them.
+
+    A stream that begins, also after a point outside the box, came from nowhere: -1.
+    """
+    place = offsets.copy()
+    out = np.empty(offsets[-1], np.float32)
+    for stream in range(begins.size):
+        for row in range(starts[stream], starts[stream + 1]):
+            if cells[row] != OUTSIDE:
+                step = begins[stream] + row - starts[stream]
+                distance = -1.0
+                if row > starts[stream] and cells[row - 1] != OUTSIDE:
+                    distance = np.hypot(x[row] - x[row - 1], y[row] - y[row - 1])
+                out[place[step]] = distance
+                place[step] += 1
+    return out
+
+
 @njit(inline="always")
 def _direction(down: int, right: int) -> int:
     """Return the index 0..8 of a step of at most one cell."""

@@ -12,7 +12,7 @@ from retrasyn.arrays import grown
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import InputError
 from retrasyn.interpretation import Interpretation
-from retrasyn.messages import ENTERING, MOVING, QUITTING, Grant, Roster
+from retrasyn.messages import ENTERING, MOVING, QUITTING, Grant, Roster, Topic
 from retrasyn.privacy.ledger import NEVER
 from retrasyn.randomness.kernels import words_at
 from retrasyn.randomness.words import address
@@ -24,11 +24,15 @@ from retrasyn.space.grid import format_box
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The streams present at one timestamp, and their cells."""
+    """The streams present at one timestamp, their cells, and how far they moved if that is asked.
+
+    The distance is a straight line in the data's coordinates, -1 of a stream that begins.
+    """
 
     t: int
     streams: npt.NDArray[np.int32]  # [n_active]
     cells: npt.NDArray[np.uint16]  # [n_active]
+    moved: npt.NDArray[np.float32] | None = None  # [n_active]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +45,20 @@ class Recording:
     cells: npt.NDArray[np.uint16]  # [n_points]
     n_dropped: int
     mean_length: float  # raw mean number of points of a stream
+    moved: npt.NDArray[np.float32] | None = None  # [n_points], see `Step`
 
     @classmethod
-    def of(cls, real: Trajectories, grid: Grid, outside: Outside = "refuse") -> "Recording":
+    def of(
+        cls,
+        real: Trajectories,
+        grid: Grid,
+        outside: Outside = "refuse",
+        topics: Sequence[Topic] = (),
+    ) -> "Recording":
         """Put trajectories on a grid; points outside the box are refused, or dropped on request.
 
-        Dropping a point in the middle of a stream makes its device quit and enter again.
+        Dropping a point in the middle of a stream makes its device quit and enter again. Distances
+        are kept only if `topics`, what devices are asked about, need them.
         """
         cells, n_outside = grid.locate(real.x, real.y)
         if n_outside and outside == "refuse":
@@ -57,10 +69,14 @@ class Recording:
         if n_outside == real.n_points:
             raise InputError(f"no point lies inside the box {format_box(grid.box)}; check --box")
         first_t = real.first_t
-        offsets, streams, cells = kernels.group_by_time(
-            real.starts, real.begins - first_t, cells, real.last_t - first_t + 1
+        begins, mean_length = real.begins - first_t, real.n_points / real.n_streams
+        offsets, streams, grouped = kernels.group_by_time(
+            real.starts, begins, cells, real.last_t - first_t + 1
         )
-        return cls(first_t, offsets, streams, cells, n_outside, real.n_points / real.n_streams)
+        moved = None
+        if "faster" in topics:
+            moved = kernels.distances_by_time(real.starts, begins, cells, real.x, real.y, offsets)
+        return cls(first_t, offsets, streams, grouped, n_outside, mean_length, moved)
 
     @property
     def n_timestamps(self) -> int:
@@ -70,7 +86,8 @@ class Recording:
     def step(self, t: int) -> Step:
         """Return the step of timestamp t."""
         low, high = self.offsets[t - self.first_t : t - self.first_t + 2]
-        return Step(t, self.streams[low:high], self.cells[low:high])
+        moved = None if self.moved is None else self.moved[low:high]
+        return Step(t, self.streams[low:high], self.cells[low:high], moved)
 
     def steps(self, *, after: int | None = None, until: int | None = None) -> Iterator[Step]:
         """Iterate over all steps, or those after or up to a timestamp."""
@@ -190,6 +207,7 @@ class SimulatedDevices:
     _key_entered: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     _present_t: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     _key_cell: npt.NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
+    _key_moved: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
     _retired: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
     def __post_init__(self) -> None:
@@ -245,6 +263,9 @@ class SimulatedDevices:
         present = self.identities.key_of[step.streams]
         self._present_t[present] = step.t
         self._key_cell[present] = step.cells  # of a key with two streams, the last one counts
+        if step.moved is not None:
+            self._key_moved = grown(self._key_moved, self.identities.n_keys, -1)
+            self._key_moved[present] = step.moved
         self._keys = keys[:n_keys]
         self.ages_of_quitters = ages[:n_quits]
         self.n_entering = step.streams.size - (self._before.size - n_quits)
@@ -316,8 +337,12 @@ class SimulatedDevices:
             return np.where(age > grant.question.threshold, 0, -1).astype(np.int32)
         if about == "present":
             return np.where(self._present_t[keys] == self._t, 0, -1).astype(np.int32)
+        here = self._present_t[keys] == self._t
+        if about == "faster":
+            x0, y0, x1, y1 = self.states.grid.box
+            least = grant.question.threshold / 1000 * max(x1 - x0, y1 - y0)
+            return np.where(here & (self._key_moved[keys] > least), 0, -1).astype(np.int32)
         if about == "cell":
-            here = self._present_t[keys] == self._t
             return np.where(here, self._key_cell[keys].astype(np.int32), -1)
         n_moves, n_cells = self.states.n_moves, self.states.grid.n_cells
         first = {"enter": n_moves, "quit": n_moves + n_cells}.get(about, 0)

@@ -166,7 +166,8 @@ class SimulatedRun:
         make_sink: MakeSink | None = None,
     ) -> SimulatedRun:
         """Create the curator and the simulated devices, ready for the first timestamp."""
-        recording = Recording.of(real, settings.grid, settings.outside)
+        topics = settings.method.topics
+        recording = Recording.of(real, settings.grid, settings.outside, topics)
         curator = Curator(
             settings, mean_length=recording.mean_length, engine=engine, make_sink=make_sink
         )
@@ -228,13 +229,16 @@ def synthesize(
             the receipt states the sum. Without it the receipt says that the run is not counted.
         budget: With `ledger_file`: the most epsilon that all releases of the data may cost.
         **options: What else `RunSettings.of` takes: epsilon, window, seed, unit, ledger, jump,
-            length_scale, outside, faithful, settings, oracle, door and fewest.
+            length_scale, outside, faithful, settings, oracle, door, fewest and public_map, whose
+            box is then the default.
 
     Returns:
         The synthetic trajectories and the receipt.
     """
     if not isinstance(method, RunSettings):
-        grid = _SIDE if grid is None else grid
+        grid, known = _SIDE if grid is None else grid, options.get("public_map")
+        if box is None and known is not None:
+            box = known.box
         cells = grid if isinstance(grid, Grid) else Grid(Box(*(box or _UNIT)), grid)
         settings = RunSettings.of(method, grid=cells, **options)
         if box is None and not isinstance(grid, Grid):

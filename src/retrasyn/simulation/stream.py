@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,6 +51,7 @@ class Live:
     _keys: dict[Identifier, int] = field(default_factory=dict)
     _user_of: dict[Identifier, Identifier] = field(default_factory=dict)
     _has_users: bool | None = None
+    _points: dict[int, tuple[float, float]] = field(default_factory=dict)  # by stream, the last
 
     @classmethod
     def start(cls, settings: RunSettings) -> Live:
@@ -129,7 +131,29 @@ class Live:
         streams = self._number(traj_id, user_id)
         self.simulation.n_points_dropped += n_outside
         inside = cells != OUTSIDE
-        return Step(t, streams[inside], cells[inside])
+        moved = None
+        if "faster" in self.settings.method.topics:
+            moved = self._moved(t, streams[inside], xs[inside], ys[inside])
+        return Step(t, streams[inside], cells[inside], moved)
+
+    def _moved(
+        self,
+        t: int,
+        streams: npt.NDArray[np.int32],
+        x: npt.NDArray[np.float64],
+        y: npt.NDArray[np.float64],
+    ) -> npt.NDArray[np.float32]:
+        """Return how far each stream moved since t - 1, and keep its point for t + 1."""
+        before = self._points if self.simulation.curator.state.t == t - 1 else {}
+        points = zip(x.tolist(), y.tolist(), strict=True)
+        self._points = dict(zip(streams.tolist(), points, strict=True))
+        return np.array(
+            [
+                math.dist(before[stream], point) if stream in before else -1.0
+                for stream, point in self._points.items()
+            ],
+            np.float32,
+        )
 
     def _number(
         self, traj_id: Sequence[Identifier], user_id: Sequence[Identifier] | None
