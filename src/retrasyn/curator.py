@@ -19,12 +19,16 @@ from retrasyn.messages import MICRO, Aggregate, Ask, Estimate, Flags, Grant, Rel
 from retrasyn.mobility.model import MobilityModel, masses, standard_errors
 from retrasyn.oracles.registry import n_answers, oracle_for
 from retrasyn.privacy.ledger import Ledger
+from retrasyn.roads.next_hops import NextHops
 from retrasyn.run_settings import RunSettings
+from retrasyn.synthesis import kernels
 from retrasyn.synthesis.lifecycle import LifecycleMemory, SynthesisContext
+from retrasyn.synthesis.points import FineMap
 from retrasyn.synthesis.shard import MakeSink
 from retrasyn.synthesis.synthesizer import ShardedStreams, Synthesizer
 
 MAX_ROUNDS = 100_000  # the latest rounds a receipt tells of
+_BELIEVED = 0.5  # belief above which points within a cell follow a public map
 Collect = Callable[[Grant, str], Aggregate]
 """Collects the reports of a grant on a lane: the only link between curator and devices."""
 
@@ -142,11 +146,17 @@ class Curator:
         self.gap = settings.gap
         self.oracle = settings.chosen_oracle
         self.synthesizer = Synthesizer(self.grid, self.seed, self.method.steers)
+        self.roads = roads_of(settings, engine)
         streams = ShardedStreams.open(
-            self.grid, engine, continuous=self.method.continuous, make_sink=make_sink
+            self.grid,
+            engine,
+            continuous=self.method.continuous,
+            make_sink=make_sink,
+            roads=self.roads,
         )
         ledger = self.method.division.open_ledger(epsilon=self.epsilon, gap=self.gap)
         known = settings.public_map
+        self.fine_map = None if known is None else FineMap.of(self.grid, known.raster)
         memory = self.method.mechanism.open_memory(
             self.states,
             self.gap,
@@ -290,6 +300,8 @@ class Curator:
         changes = self.synthesizer.step(state.streams, plan, t)
         if changes.pull is not None:
             state.lifecycle.pull = changes.pull
+        if changes.pace is not None:
+            state.lifecycle.pace = changes.pace
         released = self.synthesizer.release(state.streams, t)
         uncertainty = None
         if outcome.variances is not None and context.mass is not None:
@@ -338,4 +350,23 @@ class Curator:
             mass=mass,
             hazard=outcome.hazard,
             ages_of_quitters=None if flags is None else flags.ages_of_quitters,
+            roads=self.roads,
+            alarm=outcome.alarm,
+            speeds=outcome.speeds,
+            gap=self.gap,
+            fine_map=self.fine_map if outcome.belief > _BELIEVED else None,
         )
+
+
+def roads_of(settings: RunSettings, engine: Engine | None) -> NextHops | None:
+    """Return the ways on public roads if streams drive on them."""
+    if (
+        not settings.method.roads
+        or settings.public_map is None
+        or settings.public_map.roads is None
+    ):
+        return None
+    n_threads = None if engine is None else engine.n_threads
+    return NextHops.of(
+        settings.public_map.roads, settings.grid, n_threads=n_threads or kernels.n_threads()
+    )

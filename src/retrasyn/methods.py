@@ -24,6 +24,7 @@ from retrasyn.synthesis.lifecycle import (
     QuitAsSeen,
     QuitByAge,
     QuitByLength,
+    Trips,
 )
 
 ALIASES = {"alpha": "gain", "kappa": "lookback", "p_max": "max_portion"}
@@ -115,8 +116,8 @@ def _steered_rows() -> Iterable[Method]:
     yield _steered("steered", summary, QuitByAge(), ages=True)
     summary = "steered with a public map"
     yield _steered("steered-map", summary, QuitByAge(), ages=True, speeds=True)
-    summary = "steered with a public map of roads"
-    yield _steered("steered-roads", summary, QuitByAge(), ages=True, speeds=True, roads=True)
+    summary = "steered with a public map of roads, on which streams drive"
+    yield _steered("steered-roads", summary, Trips(), ages=True, speeds=True, roads=True)
     summary = "steered, with starting and stopping treated as public"
     yield _steered("steered-flags", summary, QuitAsSeen(), presence="flags")
     summary = "steered without age reports: streams quit by their length"

@@ -28,7 +28,7 @@ def ranked(keys, groups, alive, n_shards):
     for shard in sharded.shards.engine.workers:
         own = shard.streams.ids[: shard.streams.n]
         shard._keys = np.array(keys, float)[own].copy()
-        shard._groups = np.array(groups, np.uint8)[own].copy()
+        shard._groups = np.array(groups, np.uint16)[own].copy()
         shard._kept[~np.array(alive, bool)[own]] = ENDED
     return sharded
 

@@ -49,6 +49,7 @@ class Outcome:
     hazard: npt.NDArray[np.float64] | None = None  # of quitting, by age from 1 on
     size: int | None = None  # number of people present, where it had to be estimated
     variances: Variances | None = None  # of the shares of moves, where they are known
+    belief: float = 0.0  # in a public map, as far as reports speak for it, 0 to 1
     alarm: float = 0.0  # how surely people do other things than they used to, 0 to 1
     speeds: SpeedMemory | None = None  # answers about the lengths of steps, where they are asked
 

@@ -156,6 +156,7 @@ class LogLinear:
             fresh=bool(answers) and flow is not None,
             hazard=hazard,
             alarm=memory.flow.alarm,
+            belief=memory.flow.belief_in_map,
             size=round(memory.presence.share * view.n_enrolled) if memory.presence else None,
             variances=variances,
             speeds=memory.speeds,

@@ -275,6 +275,11 @@ class FlowMemory:
         """Trust in the fast chain: how surely people do other things than they used to."""
         return float(self.trust[N_CHAINS - 1])
 
+    @property
+    def belief_in_map(self) -> float:
+        """How far a public map is believed; 0 where there is none."""
+        return float(self.belief[1:].sum())
+
     def update(
         self,
         moves: Estimate | None,

@@ -1,5 +1,12 @@
 """The synthetic population: births, moves and ends of streams."""
 
-from retrasyn.synthesis.lifecycle import EnterQuit, Immortal, QuitAsSeen, QuitByAge, QuitByLength
+from retrasyn.synthesis.lifecycle import (
+    EnterQuit,
+    Immortal,
+    QuitAsSeen,
+    QuitByAge,
+    QuitByLength,
+    Trips,
+)
 
-__all__ = ["EnterQuit", "Immortal", "QuitAsSeen", "QuitByAge", "QuitByLength"]
+__all__ = ["EnterQuit", "Immortal", "QuitAsSeen", "QuitByAge", "QuitByLength", "Trips"]

@@ -512,7 +512,7 @@ N_BINS = 1 << BIN_BITS
 @njit(nogil=True, cache=True)
 def count_words(
     words: npt.NDArray[np.uint64],
-    groups: npt.NDArray[np.uint8],
+    groups: npt.NDArray[np.uint16],
     kept: npt.NDArray[np.uint16],
     low: npt.NDArray[np.uint64],
     width: int,
@@ -531,7 +531,7 @@ def count_words(
 @njit(nogil=True, cache=True)
 def list_words(
     words: npt.NDArray[np.uint64],
-    groups: npt.NDArray[np.uint8],
+    groups: npt.NDArray[np.uint16],
     kept: npt.NDArray[np.uint16],
     low: npt.NDArray[np.uint64],
     width: int,
@@ -551,7 +551,7 @@ def list_words(
 @njit(nogil=True, cache=True)
 def end_up_to(
     words: npt.NDArray[np.uint64],
-    groups: npt.NDArray[np.uint8],
+    groups: npt.NDArray[np.uint16],
     kept: npt.NDArray[np.uint16],
     ids: npt.NDArray[np.int64],
     last_words: npt.NDArray[np.uint64],

@@ -7,13 +7,19 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from retrasyn.arrays import with_prefix, without_prefix
 from retrasyn.interpretation import Interpretation
 from retrasyn.mobility.model import MobilityModel
+from retrasyn.mobility.speeds import SpeedMemory
+from retrasyn.roads.next_hops import NextHops
 from retrasyn.space import Grid
 from retrasyn.synthesis.paper_steps import CompetingPlan
+from retrasyn.synthesis.points import FineMap
 from retrasyn.synthesis.steered_steps import AGE_EDGES, OrderedPlan
+from retrasyn.synthesis.trips import Pace, TripPlan
 
 _ALWAYS = np.float64(np.inf)
+_MOST_PARKED = 0.95
 
 
 @dataclass(slots=True)
@@ -25,6 +31,7 @@ class LifecycleMemory:
     enter: npt.NDArray[np.float64] | None = None
     started: bool = False
     pull: npt.NDArray[np.float64] | None = None  # of steering, carried between timestamps
+    pace: Pace | None = None  # of trips, the same
 
     def last_pull(self, grid: Grid) -> npt.NDArray[np.float64]:
         """Return the attraction of each cell at the last timestamp; uniform at first."""
@@ -40,7 +47,8 @@ class LifecycleMemory:
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the memory as plain arrays."""
         empty = np.empty(0)
-        return {
+        arrays = {} if self.pace is None else with_prefix("pace_", self.pace.to_arrays())
+        return arrays | {
             "masses": np.array([self.going_on, self.quitting], np.float64),
             "started": np.array([self.started]),
             "pull": empty if self.pull is None else self.pull,
@@ -53,6 +61,8 @@ class LifecycleMemory:
         self.started = bool(arrays["started"][0])
         self.pull = arrays["pull"].copy() if arrays["pull"].size else None
         self.enter = arrays["enter"] if arrays["enter"].size else None
+        pace = without_prefix("pace_", arrays)
+        self.pace = Pace.from_arrays(pace) if pace else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +79,19 @@ class SynthesisContext:
     mass: npt.NDArray[np.float64] | None = None  # [n_cells, 9], of all moves, sums to 1
     hazard: npt.NDArray[np.float64] | None = None  # of quitting by age
     ages_of_quitters: npt.NDArray[np.int64] | None = None  # of real users, where that is public
+    roads: NextHops | None = None  # on which streams drive
+    alarm: float = 0.0  # how surely people do other things than they used to, 0 to 1
+    speeds: SpeedMemory | None = None  # answers about the lengths of steps
+    gap: int = 1  # timestamps between two reports of one person
+    fine_map: FineMap | None = None  # where in their cells people are, as far as it is believed
+
+    @property
+    def parked(self) -> float:
+        """Share of people who hardly move, as their answers have it; 0 where nobody is asked."""
+        if self.speeds is None or not self.speeds.answers[0, 0]:
+            return 0.0
+        n, farther = self.speeds.answers[0]
+        return float(np.clip(1.0 - farther / n, 0.0, _MOST_PARKED))
 
 
 class Lifecycle(Protocol):
@@ -79,7 +102,7 @@ class Lifecycle(Protocol):
         """Whether quitting depends on the length of a stream (Eq. 8)."""
         ...  # pragma: no cover - a protocol has no body
 
-    def plan(self, context: SynthesisContext) -> CompetingPlan | OrderedPlan:
+    def plan(self, context: SynthesisContext) -> CompetingPlan | OrderedPlan | TripPlan:
         """Return the plan for one timestamp."""
         ...  # pragma: no cover - a protocol has no body
 
@@ -163,6 +186,8 @@ class QuitByLength:
             enter=_entering(context),
             mass=context.mass,
             pull=context.memory.last_pull(context.grid),
+            fine_map=context.fine_map,
+            parked=context.parked,
         )
 
 
@@ -192,6 +217,8 @@ class QuitByAge:
             enter=_entering(context),
             mass=context.mass,
             pull=context.memory.last_pull(context.grid),
+            fine_map=context.fine_map,
+            parked=context.parked,
         )
 
 
@@ -218,6 +245,37 @@ class QuitAsSeen:
             enter=_entering(context),
             mass=context.mass,
             pull=context.memory.last_pull(context.grid),
+            fine_map=context.fine_map,
+            parked=context.parked,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Trips:
+    """Streams drive on public roads and end at their goals; the number of new ones makes up."""
+
+    uses_length: ClassVar[bool] = False
+
+    def plan(self, context: SynthesisContext) -> TripPlan:
+        """Plan where trips begin and end, and how fast they go."""
+        roads, memory, table = context.roads, context.memory, context.grid.neighbour_table
+        if context.hazard is None or roads is None:
+            raise AssertionError("trips need roads, and answers about ages")
+        flow = None
+        if context.mass is not None:
+            near = table >= 0
+            flow = np.bincount(table[near], context.mass[near], context.grid.n_cells).astype(float)
+        _entering(context)
+        return TripPlan(
+            roads=roads,
+            target=context.size,
+            flow=roads.shares_on(roads.drivable, flow),
+            enter=roads.shares_on(roads.cell_weights > 0, memory.enter),
+            hazard=context.hazard,
+            alarm=context.alarm,
+            speeds=context.speeds,
+            gap=context.gap,
+            pace=memory.pace or Pace.before_any_answer(roads, context.grid, context.speeds),
         )
 
 

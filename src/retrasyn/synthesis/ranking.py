@@ -38,7 +38,7 @@ class RankedShard(ShardBase):
 
     def list_ranked(
         self, low: npt.NDArray[np.uint64], width: int
-    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         """Return group, key and id of the surviving streams in their group's interval of keys."""
         words = self._keys.view(np.uint64)
         places = kernels.list_words(words, self._groups, self._kept, low, width)

@@ -25,13 +25,15 @@ from retrasyn.synthesis import kernels
 
 if TYPE_CHECKING:
     from retrasyn.arrays import Arrays
+    from retrasyn.roads.next_hops import NextHops
     from retrasyn.space import Grid
     from retrasyn.synthesis.points import PointLaw
 
 Columns = dict[str, npt.NDArray[Any]]
 MIN_SLICE = 1 << 17
 """Number of streams below which another thread costs more than it gains."""
-_PLACED = ("ids", "cells", "entered")
+_PLACED, _FOLLOWED = ("ids", "cells", "entered"), ("x", "y")
+_DRIVING = ("arc", "offset", "anchor", "own")
 _Part = TypeVar("_Part")
 
 
@@ -45,6 +47,10 @@ class Streams:
     n: int = 0
     x: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  # in cell widths;
     y: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  # empty: not followed
+    arc: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    offset: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  # time on the arc
+    anchor: npt.NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
+    own: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  # speed, of a typical
 
     def reserve(self, n: int) -> None:
         """Reserve space for n streams in total."""
@@ -57,6 +63,13 @@ class Streams:
         self.x = grown(self.x, self.ids.size, np.nan)
         self.y = grown(self.y, self.ids.size, np.nan)
 
+    def follow_roads(self) -> None:
+        """Reserve space for one trip per stream: its arc, place on it, goal and own speed."""
+        self.arc = grown(self.arc, self.ids.size, 0)
+        self.offset = grown(self.offset, self.ids.size, 0.0)
+        self.anchor = grown(self.anchor, self.ids.size, 0)
+        self.own = grown(self.own, self.ids.size, 1.0)
+
     def living(
         self,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint16], npt.NDArray[np.int32]]:
@@ -65,7 +78,7 @@ class Streams:
 
     def columns(self) -> Columns:
         """Return views of all columns of the current streams."""
-        names = ("ids", "cells", "entered", "x", "y") if self.x.size else _PLACED
+        names = _PLACED + (_FOLLOWED if self.x.size else ()) + (_DRIVING if self.arc.size else ())
         return {name: getattr(self, name)[: self.n] for name in names}
 
     @classmethod
@@ -140,13 +153,15 @@ class ShardBase:
     continuous: bool = False
     n_threads: int | None = None
     sink: PointSink | None = None
+    roads: NextHops | None = None  # on which streams drive
     streams: Streams = field(default_factory=Streams)
     _midway: bool = False  # whether a timestamp is in progress
     _marks: npt.NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
     _kept: npt.NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
     _places: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     _keys: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    _groups: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    _groups: npt.NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
+    _before: tuple[npt.NDArray[np.float64], ...] = ()  # points of the last timestamp
     _counts: list[tuple[int, npt.NDArray[np.int64]]] = field(default_factory=list)  # of slices
 
     def give_birth(

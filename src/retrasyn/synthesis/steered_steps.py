@@ -87,18 +87,18 @@ class OrderedShard(RankedShard):
                 ids[part], entered[part], kept[part], t, np.uint64(key), *law, floor, keys[part]
             )
         )
-        self._keys, self._groups = keys, np.zeros(ids.size, np.uint8)
+        self._keys, self._groups = keys, np.zeros(ids.size, np.uint16)
 
     def group_by_age(self, t: int) -> npt.NDArray[np.int64]:
         """Assign every stream to the group of its age bucket; return the group sizes."""
         _, _, entered = self.streams.living()
         places = np.searchsorted(AGE_EDGES, t - entered, side="right") - 1
-        self._groups = places.astype(np.uint8)
+        self._groups = places.astype(np.uint16)
         return np.bincount(places, minlength=AGE_EDGES.size)
 
     def group_together(self) -> None:
         """Assign every stream to a single group."""
-        self._groups = np.zeros(self.streams.n, np.uint8)
+        self._groups = np.zeros(self.streams.n, np.uint16)
 
     def leave_ended(self) -> npt.NDArray[np.int64]:
         """Remove ended streams; return how many are left per class and cell."""

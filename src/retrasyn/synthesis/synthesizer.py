@@ -1,7 +1,7 @@
 """All synthetic streams on the shards of an engine, extended by one timestamp at a time.
 
 The plan of a timestamp (`paper_steps`, `steered_steps`) decides quits, ends and moves; births and
-points are the same for every plan.
+points are the same for every plan but that of `trips`, whose streams drive from node to node.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ from retrasyn.synthesis import kernels
 from retrasyn.synthesis.paper_steps import CompetingPlan, CompetingShard
 from retrasyn.synthesis.shard import Columns, StepInputs, Streams, merged
 from retrasyn.synthesis.steered_steps import OrderedPlan, OrderedShard
+from retrasyn.synthesis.trips import Pace, TripPlan, TripShard
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from retrasyn.roads.next_hops import NextHops
     from retrasyn.space import Grid
     from retrasyn.synthesis.shard import MakeSink
 
 
-class Shard(CompetingShard, OrderedShard):
+class Shard(CompetingShard, OrderedShard, TripShard):
     """A shard whose streams can follow any plan."""
 
     __slots__ = ()
@@ -39,10 +41,11 @@ def make_shard(
     continuous: bool = False,
     n_threads: int | None = None,
     make_sink: MakeSink | None = None,
+    roads: NextHops | None = None,
 ) -> Shard:
     """Return an empty shard."""
     sink = None if make_sink is None else make_sink(index, n_shards)
-    return Shard(index, n_shards, grid, continuous, n_threads, sink)
+    return Shard(index, n_shards, grid, continuous, n_threads, sink, roads)
 
 
 @dataclass(slots=True)
@@ -63,6 +66,7 @@ class ShardedStreams:
         continuous: bool = False,
         n_threads: int | None = None,
         make_sink: MakeSink | None = None,
+        roads: NextHops | None = None,
     ) -> ShardedStreams:
         """Create shards without streams."""
         engine = LocalEngine() if engine is None else engine
@@ -72,6 +76,7 @@ class ShardedStreams:
             continuous=continuous,
             n_threads=engine.n_threads if n_threads is None else n_threads,
             make_sink=make_sink,
+            roads=roads,
         )
         return cls(Workers.open(engine, make))
 
@@ -112,7 +117,8 @@ class StepChanges(NamedTuple):
 
     n_born: int
     n_ended: int
-    pull: npt.NDArray[np.float64] | None  # of steering, for the next plan; None: not used
+    pull: npt.NDArray[np.float64] | None = None  # of steering, for the next plan; None: not used
+    pace: Pace | None = None  # of trips, for the next plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +130,14 @@ class Synthesizer:
     steers: bool = False
 
     def step(
-        self, streams: ShardedStreams, plan: CompetingPlan | OrderedPlan, t: int
+        self, streams: ShardedStreams, plan: CompetingPlan | OrderedPlan | TripPlan, t: int
     ) -> StepChanges:
         """Advance every stream to t, and begin new ones; return what changed."""
         step = self.inputs(streams, t)
+        if isinstance(plan, TripPlan):
+            n_alive, n_born, pace = plan.advance(streams.shards, step, streams.next_id)
+            streams.changed(n=n_alive + n_born, n_born=n_born)
+            return StepChanges(n_born, step.n_streams - n_alive, pace=pace)
         n_alive, pull = plan.advance(streams.shards, step)
         n_born = 0 if plan.target is None else max(plan.target - n_alive, 0)
         if n_born:
