@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 
 from retrasyn.errors import InputError
-from retrasyn.roads.network import DisconnectedNetworkWarning, RoadNetwork, classify
+from retrasyn.roads.network import (
+    Arcs,
+    DisconnectedNetworkWarning,
+    RoadNetwork,
+    classify,
+)
 from support.road_networks import road_networks
 
 
@@ -123,3 +128,45 @@ def test_a_connected_network_warns_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         RoadNetwork.from_edges(x=[0, 1], y=[0, 0], tail=[0], head=[1])
+
+
+def test_a_one_way_road_keeps_its_direction_whichever_end_is_named_first():
+    network = RoadNetwork.from_edges(
+        x=[0, 1, 1], y=[0, 0, 1], tail=[1, 1, 0], head=[0, 2, 2], one_way=[1, -1, 1]
+    )
+    arcs = Arcs.of(network)
+    driven = set(zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True))
+
+    assert driven == {(1, 0), (2, 1), (0, 2)}
+
+
+def test_roads_that_cannot_be_left_are_left_out():
+    ring = {"x": [0, 1, 1, 2], "y": [0, 0, 1, 2], "tail": [0, 1, 2, 2], "head": [1, 2, 0, 3]}
+    with pytest.warns(DisconnectedNetworkWarning, match="1 of 4 nodes have no way .* and back"):
+        network = RoadNetwork.from_edges(**ring, one_way=[1, 1, 1, 1])
+
+    assert network.n_nodes == 3
+    assert network.n_left_out == 1
+    assert network.n_edges == 3
+    assert RoadNetwork.from_edges(**ring, one_way=[1, 1, 1, 0]).n_nodes == 4
+
+
+def test_two_one_way_roads_between_the_same_nodes_make_one_of_both_directions():
+    network = RoadNetwork.from_edges(
+        x=[0, 1, 2],
+        y=[0, 0, 0],
+        tail=[0, 1, 1],
+        head=[1, 0, 2],
+        length=[3, 2, 1],
+        road_class=[3, 3, 3],
+        one_way=[1, 1, 0],
+    )
+
+    assert network.one_way.tolist() == [0, 0]
+    assert sorted(network.length.tolist()) == [1, 2]
+
+
+@pytest.mark.parametrize("one_way", [[2], [0, 0], [0.5]])
+def test_impossible_directions_are_refused(one_way):
+    with pytest.raises(InputError, match="one_way"):
+        RoadNetwork.from_edges(x=[0, 1], y=[0, 0], tail=[0], head=[1], one_way=one_way)

@@ -30,7 +30,7 @@ class DisconnectedNetworkWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoadNetwork:
-    """Connected roads that can be driven both ways; use `from_edges` to build one.
+    """Roads on which there is a way from every node to every other; `from_edges` builds one.
 
     >>> corner = RoadNetwork.from_edges(x=[0, 1, 1], y=[0, 0, 1], tail=[0, 1], head=[1, 2])
     >>> corner.n_nodes, corner.n_edges, corner.extent
@@ -45,6 +45,8 @@ class RoadNetwork:
     road_class: npt.NDArray[np.int8]  # [n_edges], 0 (fastest) to 6
     one_way: npt.NDArray[np.int8]  # [n_edges], 1: from tail to head only, -1: back only, 0: both
     classed: bool = True  # whether classes were given, not guessed
+    n_left_out: int = 0  # nodes dropped since there was no way to the others and back
+    n_cut: int = 0  # roads cut at the walls of a box
 
     @classmethod
     def from_edges(
@@ -60,12 +62,14 @@ class RoadNetwork:
     ) -> RoadNetwork:
         """Build a network from the largest connected part, the fastest parallel edges and no loops.
 
+        With one-way roads, connected means that there is a way there and a way back. `one_way`
+        speaks of the edge as it is given: 1 from tail to head only, -1 back only, 0 both.
         A length below the straight line is raised to it, since objects move on the straight line;
         edges without a class are classified by `classify`.
         """
         nodes = np.asarray(x, np.float64), np.asarray(y, np.float64)
-        ends = np.stack([np.asarray(tail, np.int64), np.asarray(head, np.int64)])  # [2, n_edges]
-        ends = np.sort(ends, axis=0)
+        given = np.stack([np.asarray(tail, np.int64), np.asarray(head, np.int64)])  # [2, n_edges]
+        ends = np.sort(given, axis=0)
         _check_nodes(*nodes, ends)
         chord = np.hypot(*(node[ends[0]] - node[ends[1]] for node in nodes))  # [n_edges]
         lengths = chord if length is None else np.asarray(length, np.float64)
@@ -73,11 +77,12 @@ class RoadNetwork:
         classes = classify(lengths, ends, nodes[0].size)
         if road_class is not None:
             classes = _checked_classes(np.asarray(road_class, np.int64), chord.size)
-        ways = np.zeros(chord.size, np.int8) if one_way is None else np.asarray(one_way, np.int8)
+        ways = _checked_ways(np.zeros(chord.size) if one_way is None else one_way, chord.size)
+        ways = np.where(given[0] > given[1], -ways, ways).astype(np.int8)
         lengths = np.maximum(lengths, chord)
-        kept = _simple(ends, lengths * CLASS_RATIO ** classes.astype(np.float64))
+        kept, ways = _simple(ends, ways, lengths * CLASS_RATIO ** classes.astype(np.float64))
         network = _largest_part(
-            *nodes, ends[:, kept].astype(np.int32), lengths[kept], classes[kept], ways[kept]
+            *nodes, ends[:, kept].astype(np.int32), lengths[kept], classes[kept], ways
         )
         return dataclasses.replace(network, classed=road_class is not None)
 
@@ -160,15 +165,37 @@ def _checked_classes(road_class: npt.NDArray[np.int64], n_edges: int) -> npt.NDA
     return road_class.astype(np.int8)
 
 
+def _checked_ways(one_way: npt.ArrayLike, n_edges: int) -> npt.NDArray[np.int8]:
+    """Return the directions of edges, rejecting unknown ones."""
+    ways = np.asarray(one_way, np.float64)
+    if ways.shape != (n_edges,):
+        raise InputError(f"one_way has shape {ways.shape}; one entry per edge is needed")
+    if not np.isin(ways, (-1, 0, 1)).all():
+        raise InputError("one_way must be 1 (tail to head only), -1 (back only) or 0 (both)")
+    return ways.astype(np.int8)
+
+
 def _simple(
-    ends: npt.NDArray[np.int64], slowness: npt.NDArray[np.float64]
-) -> npt.NDArray[np.int64]:
-    """Return the edges to keep: no loops, and of parallel edges the fastest."""
+    ends: npt.NDArray[np.int64], one_way: npt.NDArray[np.int8], slowness: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
+    """Return the edges to keep and their directions: no loops, of parallel edges the fastest.
+
+    The one that is kept may be driven in every direction in which one of them may.
+    """
     order = np.lexsort((slowness, ends[1], ends[0]))
     order = order[ends[0, order] != ends[1, order]]
+    if not order.size:
+        return order, one_way[order]
     first = np.ones(order.size, np.bool_)
     first[1:] = (np.diff(ends[:, order], axis=1) != 0).any(axis=0)
-    return np.sort(order[first])
+    begins = np.flatnonzero(first)
+    there, back = (
+        np.logical_or.reduceat(one_way[order] * sign >= 0, begins).astype(np.int8)
+        for sign in (1, -1)
+    )
+    kept = order[first]
+    sequence = np.argsort(kept)
+    return kept[sequence], (there - back)[sequence]
 
 
 def _largest_part(
@@ -179,12 +206,17 @@ def _largest_part(
     road_class: npt.NDArray[np.int8],
     one_way: npt.NDArray[np.int8],
 ) -> RoadNetwork:
-    """Drop nodes outside the largest connected part, with one warning."""
+    """Drop nodes without a way to the largest part and back, with one warning."""
     from scipy.sparse import coo_array  # noqa: PLC0415 - slow to import, rarely needed
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 - the same
 
-    links = coo_array((np.ones(ends.shape[1], np.int8), tuple(ends)), shape=(x.size, x.size))
-    part = connected_components(links, directed=False)[1] if x.size else np.zeros(0, np.int32)
+    tails, heads = (np.concatenate([ends[i], ends[1 - i]]) for i in (0, 1))
+    may = np.concatenate([one_way >= 0, one_way <= 0])  # [2 * n_edges]
+    there = tails[may], heads[may]
+    links = coo_array((np.ones(there[0].size, np.int8), there), shape=(x.size, x.size))
+    part = np.zeros(0, np.int32)
+    if x.size:
+        part = connected_components(links, connection="strong")[1]
     sizes = np.bincount(part, minlength=1)
     reached = part == sizes.argmax()  # [n_nodes]
     n_left_out = int(x.size - sizes.max())
@@ -194,17 +226,24 @@ def _largest_part(
             "at least 2 connected nodes are needed"
         )
     number = (np.cumsum(reached) - 1).astype(np.int32)  # [n_nodes]
-    kept = reached[ends[0]]  # [n_edges]
+    kept = reached[ends].all(axis=0)  # [n_edges]
     tail, head = number[ends[:, kept]]
     network = RoadNetwork(
-        x[reached], y[reached], tail, head, length[kept], road_class[kept], one_way[kept]
+        x[reached],
+        y[reached],
+        tail,
+        head,
+        length[kept],
+        road_class[kept],
+        one_way[kept],
+        n_left_out=n_left_out,
     )
     if network.extent == 0:
         raise InputError("all connected nodes of the network lie at one place; nothing can move")
     if n_left_out:
         warnings.warn(
-            f"the network is disconnected: {n_left_out:,} of {x.size:,} nodes cannot be reached "
-            f"from its largest part and are left out",
+            f"the network is disconnected: {n_left_out:,} of {x.size:,} nodes have no way to its "
+            f"largest part and back and are left out",
             DisconnectedNetworkWarning,
             stacklevel=3,
         )

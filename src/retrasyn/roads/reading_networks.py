@@ -89,6 +89,11 @@ def read_network(path: str | os.PathLike[str]) -> RoadNetwork:
     return network
 
 
+def network_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """Return the files that a network is read from, nodes first."""
+    return _pair(Path(path))[1:]
+
+
 def _fourth_column(form: _Form, fourth: list[float]) -> dict[str, list[float]]:
     return {"road_class" if form.fourth == "class" else "length": fourth}
 
