@@ -1148,30 +1148,35 @@ def steer(
 
 
 def step_point(
-    at: tuple[float, float], source: int, target: int, stay: float, angle: float, side: int
+    at: tuple[float, float], cell: int, length: float, angle: float, side: int
 ) -> tuple[float, float]:
-    """Return the next point, in `target`; `stay` is kernel[source, source], the angle uniform."""
-    v = math.pi / 4 * (1 - stay)
-    old_row, old_column = divmod(source, side)
-    row, column = divmod(target, side)
+    """Return the next point in the same cell: a step, turned back at the walls."""
+    row, column = divmod(cell, side)
     return (
-        _step_axis(at[0], old_column, column, v * math.cos(angle)),
-        _step_axis(at[1], old_row, row, v * math.sin(angle)),
+        _step_axis(at[0], column, length * math.cos(angle)),
+        _step_axis(at[1], row, length * math.sin(angle)),
     )
 
 
-def _step_axis(x: float, old: int, new: int, step: float) -> float:
-    """Move along one axis: inward from the wall just crossed, else either way."""
-    if new > old:
-        x, step = float(new), abs(step)
-    elif new < old:
-        x, step = float(new + 1), -abs(step)
+def _step_axis(x: float, low: int, step: float) -> float:
+    """Move along one axis of a cell, and turn back at its walls."""
     x += step
-    if x < new:
-        x = 2 * new - x
-    if x > new + 1:
-        x = 2 * (new + 1) - x
-    return min(max(x, new + MARGIN), new + 1 - MARGIN)
+    if x < low:
+        x = 2 * low - x
+    if x > low + 1:
+        x = 2 * (low + 1) - x
+    return min(max(x, low + MARGIN), low + 1 - MARGIN)
+
+
+def nearest_of(at: tuple[float, float], places: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return the first of the places that are nearest: where a newcomer to a cell is."""
+    return min(places, key=lambda place: (place[0] - at[0]) ** 2 + (place[1] - at[1]) ** 2)
+
+
+def place_in(cell: int, u: float, v: float, side: int) -> tuple[float, float]:
+    """Return a point of a cell, a hair away from its walls."""
+    row, column = divmod(cell, side)
+    return column + MARGIN + (1 - 2 * MARGIN) * u, row + MARGIN + (1 - 2 * MARGIN) * v
 
 
 def even_moves(
@@ -1214,19 +1219,19 @@ def log_density(at: tuple[float, float], m: Table | None, side: int) -> float:
 
 def step_by_density(
     at: tuple[float, float],
-    cells: tuple[int, int],  # before and after
+    cell: int,
     stay: float,
     angle: float,
     uniform: float,
     m: Table | None,
     side: int,
 ) -> tuple[float, float]:
-    """Return the next point; one that stays in its cell turns round where density falls."""
-    after = step_point(at, *cells, stay, angle, side)
-    if cells[0] == cells[1]:
-        fall = log_density(at, m, side) - log_density(after, m, side)
-        if fall > 0 and uniform < 1 - math.exp(-fall):
-            return step_point(at, *cells, stay, angle + math.pi, side)
+    """Return the next point of one that stays in its cell: it turns round where density falls."""
+    length = math.pi / 4 * (1 - stay)
+    after = step_point(at, cell, length, angle, side)
+    fall = log_density(at, m, side) - log_density(after, m, side)
+    if fall > 0 and uniform < 1 - math.exp(-fall):
+        return step_point(at, cell, length, angle + math.pi, side)
     return after
 
 
@@ -1239,13 +1244,57 @@ def first_point(
     highest = max(log_density(place, m, side) for place in nine)
     point = (0.0, 0.0)
     for u, v, uniform in tries:
-        point = (
-            column + MARGIN + (1 - 2 * MARGIN) * u,
-            row + MARGIN + (1 - 2 * MARGIN) * v,
-        )
+        point = place_in(cell, u, v, side)
         if uniform < math.exp(log_density(point, m, side) - highest):
             break
     return point
+
+
+def squares_of(raster: Table, side: int, finest: int) -> Table:
+    """Return a map resampled to at least `finest` squares a side, of which all cells have whole."""
+    fine = math.ceil(finest / side)
+    n = side * fine
+    places = [int((k + 0.5) / n * len(raster)) for k in range(n)]
+    return [[raster[row][column] for column in places] for row in places]
+
+
+def point_by_map(cell: int, word: int, squares: Table, side: int) -> tuple[float, float]:
+    """Return a point of a cell: its square by the map and a word's upper half, then the lower."""
+    fine = len(squares) // side
+    row, column = divmod(cell, side)
+    inside = [(r, c) for r in range(fine) for c in range(fine)]
+    masses = [squares[row * fine + r][column * fine + c] for r, c in inside]
+    ends = [sum(masses[: k + 1]) for k in range(len(masses))]
+    chosen = next(
+        (k for k, end in enumerate(ends[:-1]) if word >> 32 < int(end / ends[-1] * 2**32)),
+        len(masses) - 1,
+    )
+    u = (inside[chosen][1] + ((word >> 16) & 0xFFFF) / 2**16) / fine
+    v = (inside[chosen][0] + (word & 0xFFFF) / 2**16) / fine
+    return (
+        column + min(max(u, MARGIN), 1 - MARGIN),
+        row + min(max(v, MARGIN), 1 - MARGIN),
+    )
+
+
+def step_by_map(
+    at: tuple[float, float],
+    cell: int,
+    length: float,
+    parked: float,
+    words: tuple[int, int, int],
+    squares: Table,
+    side: int,
+) -> tuple[float, float]:
+    """Return the next point of one that stays in its cell: parked, refused, or a step further."""
+    if (words[0] >> 12) / 2**52 < parked:
+        return at
+    angle = (words[0] % 4096 + 0.5) * 2 * math.pi / 4096
+    thrice = sum((words[1] >> shift) & 0xFFFF for shift in (0, 16, 48)) / 2**16
+    after = step_point(at, cell, length * math.exp(thrice - 1.5), angle, side)
+    fine = len(squares) // side
+    here, there = (squares[int(y * fine)][int(x * fine)] for x, y in (at, after))
+    return after if (words[2] >> 11) / 2**53 * here < there else at
 
 
 def chance_named(n_reports: int, p: float, q: float, n_places: int) -> float:

@@ -15,10 +15,10 @@ from retrasyn.mobility.estimator import (
     N_CHAINS,
     EndMemory,
     FlowMemory,
+    Hypotheses,
     PresenceMemory,
     ReportSums,
     judged,
-    prior_of,
 )
 from retrasyn.oracles import OUE
 from retrasyn.oracles.binary import BinaryResponse
@@ -36,6 +36,11 @@ shares = st.sampled_from([0.05, 0.6, 1.0])
 
 def space(side):
     return StateSpace(Grid(Box(0, 0, 1, 1), side))
+
+
+def unfed(states):
+    """Return a memory without reports, of somebody who has no map."""
+    return FlowMemory(states, Hypotheses.of(states))
 
 
 def heard(truth, n, epsilon, random):
@@ -59,7 +64,7 @@ def truth_on(states, random):
 
 def fed(states, sizes, *, epsilon=1.0, seed=0):
     """Return a memory that heard this many reports of each kind, one pair by timestamp."""
-    memory, random = FlowMemory(states), np.random.default_rng(seed)
+    memory, random = unfed(states), np.random.default_rng(seed)
     moves, cells = truth_on(states, random)
     for n_moves, n_cells in sizes:
         memory.update(
@@ -83,7 +88,7 @@ def fed(states, sizes, *, epsilon=1.0, seed=0):
 )
 def test_flows_sums_and_trust_equal_the_plain_loop(side, epsilon, rounds, seed):
     states, random = space(side), np.random.default_rng(seed)
-    memory, expected = FlowMemory(states), naive.NaiveFlow(side, TUNING)
+    memory, expected = unfed(states), naive.NaiveFlow(side, TUNING)
     v1 = naive.variance_of_one(epsilon)
     for n_moves, n_cells, moving, present in rounds:
         moves, cells = truth_on(states, random)
@@ -107,7 +112,7 @@ def test_flows_sums_and_trust_equal_the_plain_loop(side, epsilon, rounds, seed):
 
 def test_flows_of_six_cells_a_side_equal_the_plain_loop():
     states, random = space(6), np.random.default_rng(4)
-    memory, expected = FlowMemory(states), naive.NaiveFlow(6, TUNING)
+    memory, expected = unfed(states), naive.NaiveFlow(6, TUNING)
     truth = truth_on(states, random)
     moves, cells = (heard(shares, 5_000, 1.0, random) for shares in truth)
     memory.update(moves, cells, moving=1.0)
@@ -127,7 +132,7 @@ def test_no_epsilon_and_no_number_of_reports_make_anything_unknown(side, epsilon
     truth = np.zeros(states.n_moves)
     truth[0] = 1.0  # all in one cell
     arriving = np.bincount(states.destinations, truth, states.grid.n_cells)
-    memory = FlowMemory(states)
+    memory = unfed(states)
     for _ in range(30):
         moves = None if kind == "cells" else heard(truth, n, epsilon, random)
         cells = None if kind == "moves" else heard(arriving, n, epsilon, random)
@@ -142,7 +147,7 @@ def test_no_epsilon_and_no_number_of_reports_make_anything_unknown(side, epsilon
 
 def test_before_any_report_the_flow_is_that_of_the_prior():
     states = space(4)
-    memory = FlowMemory(states)
+    memory = unfed(states)
     assert not memory.started
     memory.update(None, None, moving=None)
     assert not memory.started
@@ -155,7 +160,7 @@ def test_before_any_report_the_flow_is_that_of_the_prior():
 
 def test_reports_of_moves_say_nothing_while_nobody_knows_how_many_move():
     states = space(2)
-    memory, random = FlowMemory(states), np.random.default_rng(1)
+    memory, random = unfed(states), np.random.default_rng(1)
     memory.update(heard(truth_on(states, random)[0], 50, 1.0, random), None, moving=None)
     assert not memory.started
 
@@ -174,7 +179,7 @@ def test_what_was_reported_is_found():
     heights = [*random.normal(0, 1, 9), -1.0, 0.2]
     moves = np.array(naive.move_shares(heights, 3))
     cells = np.array(naive.arriving(moves.tolist(), 3))
-    memory = FlowMemory(states)
+    memory = unfed(states)
     for _ in range(40):
         memory.update(
             heard(moves, 20_000, 2.0, random), heard(cells, 20_000, 2.0, random), moving=1.0
@@ -187,7 +192,7 @@ def test_what_was_reported_is_found():
 
 def test_after_a_change_the_fast_chain_is_trusted():
     states = space(2)
-    memory = FlowMemory(states)
+    memory = unfed(states)
     for t in range(60):
         cells = np.array([0.7, 0.1, 0.1, 0.1] if t < 50 else [0.1, 0.1, 0.1, 0.7])
         variance = OUE(1_000_000).variance(5_000)
@@ -268,14 +273,14 @@ def test_a_copy_of_what_is_known_of_flows_goes_its_own_way():
     for name, array in memory.to_arrays().items():
         assert array.tobytes() == before[name].tobytes(), name
     assert twin.shares.tobytes() != memory.shares.tobytes()
-    unseen = prior_of(memory.states)[1]
+    (unseen,) = memory.hypotheses.unseen
     np.testing.assert_array_equal(twin.shares[-1], unseen.shares)
 
 
 @pytest.mark.parametrize("sizes", [[], [(0, 5)], [(60, 40), (0, 9), (7, 0)]])
 def test_flows_carried_over_as_arrays_go_on_alike(sizes):
     memory = fed(space(3), sizes)
-    other = FlowMemory(memory.states)
+    other = unfed(memory.states)
     other.load_arrays(memory.to_arrays())
     assert other.started == memory.started
     late = heard(np.full(9, 1 / 9), 30, 1.0, np.random.default_rng(7))
@@ -285,11 +290,6 @@ def test_flows_carried_over_as_arrays_go_on_alike(sizes):
     assert one.shares.tobytes() == two.shares.tobytes()
     assert one.variances.tobytes() == two.variances.tobytes()
     assert one.arrival_variances.tobytes() == two.arrival_variances.tobytes()
-
-
-def test_the_prior_of_a_grid_is_made_once():
-    states = space(5)
-    assert prior_of(states) is prior_of(states)
 
 
 totals = st.tuples(st.sampled_from([1e-3, 0.02, 0.4, 1.0]), st.sampled_from([1e-3, 0.1, 1.0]))

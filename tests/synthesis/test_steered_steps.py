@@ -1,6 +1,5 @@
-"""Steps in order against plain loops: quits, a surplus, ends as seen, steering, points."""
+"""Steps in order against plain loops: quits, a surplus, ends as seen, steering."""
 
-import math
 from unittest.mock import patch
 
 import numpy as np
@@ -18,14 +17,7 @@ from retrasyn.synthesis import kernels, shard, steered_steps
 from retrasyn.synthesis import kernels as shared
 from retrasyn.synthesis.lifecycle import LifecycleMemory, QuitAsSeen, QuitByAge, QuitByLength
 from retrasyn.synthesis.shard import MIN_SLICE, StepInputs, Streams
-from retrasyn.synthesis.steered_steps import (
-    _FLOOR,
-    AGE_EDGES,
-    angles,
-    first_words,
-    log_density,
-    point_keys,
-)
+from retrasyn.synthesis.steered_steps import _FLOOR, AGE_EDGES, first_words
 from retrasyn.synthesis.synthesizer import Shard, Synthesizer
 from support.contexts import context_of
 from support.shards import dealt
@@ -216,7 +208,7 @@ def test_a_size_of_nothing_ends_everybody():
         plan = plan_of(lifecycle, streams, 2, 0, 3, **scene)
         sharded = dealt(grid_of(2), streams, continuous=True)
         synthesizer = Synthesizer(grid_of(2), SEED, steers=True)
-        born, ended, _ = synthesizer.step(sharded, plan, T)
+        born, ended, *_ = synthesizer.step(sharded, plan, T)
         assert (sharded.n, born, ended) == (0, 0, 30)
 
 
@@ -335,8 +327,7 @@ def test_streams_move_evenly_as_in_the_plain_loop(side, n, n_threads, n_shards, 
         sharded.shards.each(Shard.quit_nobody)
         counts = sum(sharded.shards.each(Shard.leave_ended))
         words = first_words(step, counts)
-        still = np.zeros(side**2), log_density(grid, None)
-        sharded.shards.each(Shard.move, words, *limits, 0, *still)
+        sharded.shards.each(Shard.move, words, *limits, None)
     own = words_at(np.uint64(step.key("move")), np.arange(side**2, dtype=np.uint64)) / 2.0**64
     ids, cells, _ = streams.living()
     assert sharded.columns()["cells"].tolist() == naive.even_moves(
@@ -370,59 +361,6 @@ def test_what_rounding_leaves_goes_to_the_last_neighbour():
     ids, cells = np.zeros(1, np.int64), np.zeros(1, np.uint16)
     kernels.move_streams(ids, cells, words, limits, targets, moved)
     assert moved.tolist() == [3]
-
-
-@given(sides, st.integers(0, 60), st.booleans(), st.booleans(), seeds)
-def test_points_step_as_in_the_plain_loop_and_end_up_in_the_right_cell(side, n, still, known, seed):
-    streams, random = crowd(side, n, seed), np.random.default_rng(seed)
-    table, mass = grid_of(side).neighbour_table, mass_of(side, seed) if known else None
-    ids, before, _ = streams.living()
-    after = np.array([random.choice(table[cell][table[cell] >= 0]) for cell in before], np.uint16)
-    after = np.where(random.random(n) < 0.5, before, after).astype(np.uint16)
-    stay = np.ones(side * side) if still else random.random(side * side)
-    key = np.uint64(seed)
-    words = words_at(key, ids.astype(np.uint64)).tolist()
-    turns = [(word % kernels.ANGLES + 0.5) * 2 * math.pi / kernels.ANGLES for word in words]
-    rows = None if mass is None else mass.tolist()
-    expected = [
-        naive.step_by_density(
-            (x, y), (int(a), int(b)), float(stay[a]), turn, (word >> 12) / 2**52, rows, side
-        )
-        for x, y, a, b, turn, word in zip(
-            streams.x, streams.y, before, after, turns, words, strict=True
-        )
-    ]
-    surface, lengths = log_density(grid_of(side), mass), np.pi / 4 * (1 - stay)
-    kernels.step_points(ids, before, after, key, lengths, angles(), surface, streams.x, streams.y)
-    np.testing.assert_allclose(
-        np.stack([streams.x, streams.y], axis=1), np.array(expected).reshape(-1, 2), atol=1e-9
-    )
-    assert (streams.y.astype(int) * side + streams.x.astype(int)).tolist() == after.tolist()
-
-
-@given(sides, st.integers(0, 60), st.booleans(), seeds)
-def test_the_newborn_are_placed_in_their_cells_as_in_the_plain_loop(side, n, known, seed):
-    streams, mass = crowd(side, n, seed), mass_of(side, seed) if known else None
-    ids, cells, _ = streams.living()
-    x, y = np.empty(n), np.empty(n)
-    keys = np.random.default_rng(seed).integers(0, 2**63, (8, 2), np.uint64)
-    kernels.place_newborn(ids, cells, keys, log_density(grid_of(side), mass), x, y)
-    words = [[words_at(key, ids.astype(np.uint64)).tolist() for key in pair] for pair in keys]
-    rows = None if mass is None else mass.tolist()
-    for i, cell in enumerate(cells.tolist()):
-        tries = [
-            ((at[i] >> 32) / 2**32, (at[i] & 0xFFFFFFFF) / 2**32, (taken[i] >> 11) / 2**53)
-            for at, taken in words
-        ]
-        expected = naive.first_point(cell, tries, rows, side)
-        assert (x[i], y[i]) == pytest.approx(expected, abs=1e-12)
-        assert (int(x[i]), int(y[i])) == (cell % side, cell // side)
-
-
-def test_all_tries_of_all_points_have_keys_of_their_own():
-    keys = point_keys(StepInputs(grid_of(2), SEED, T, 5))
-    assert keys.shape == (8, 2)
-    assert np.unique(keys).size == keys.size
 
 
 @given(st.lists(st.booleans(), max_size=60))

@@ -38,7 +38,7 @@ def advance(sizes, *, seed=0, model_seed=0, n_threads=1, n_shards=1, reading=SAF
             context_of(model, memory, grid=grid, reading=reading, length_scale=5.0, size=size)
         )
         before = {int(i): int(c) for i, c in zip(*streams.living()[:2], strict=True)}
-        born, ended, _ = synthesizer.step(streams, plan, t)
+        born, ended, *_ = synthesizer.step(streams, plan, t)
         yield streams, before, born, ended
 
 
@@ -163,7 +163,7 @@ def test_a_cell_everybody_quits_from_is_left_at_once():
         plan = EnterQuit().plan(
             context_of(model, memory, grid=GRID, reading=SAFE, length_scale=5.0, size=50)
         )
-        born, ended, _ = synthesizer.step(streams, plan, t)
+        born, ended, *_ = synthesizer.step(streams, plan, t)
     assert (born, ended) == (50, 50)
 
 
