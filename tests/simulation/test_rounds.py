@@ -12,6 +12,7 @@ from retrasyn.privacy.division import UserDivision
 from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.accounting import receipt_of
 from retrasyn.simulation.rounds import Answers, Folded, Recorded
+from support.public_maps import map_for
 
 GRID = Grid(Box(0, 0, 1, 1), 3)
 ONE_ASK = [
@@ -56,7 +57,8 @@ def folded(t, notes, curator):
 @pytest.mark.parametrize("fewest", [1, 25])
 @pytest.mark.parametrize("name", ONE_ASK)
 def test_recorded_sums_give_the_releases_of_the_simulation(name, fewest):
-    settings = RunSettings.of(name, grid=GRID, window=4, seed=3, fewest=fewest)
+    options = {"window": 4, "seed": 3, "fewest": fewest, **map_for(name, GRID.box)}
+    settings = RunSettings.of(name, grid=GRID, **options)
     first, second = Curator(settings), Recorded(Curator(settings), n_users=60)
     n_reports = 0
     for t in range(12):

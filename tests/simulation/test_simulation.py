@@ -18,6 +18,7 @@ from retrasyn.simulation.city import CITY_BOX, demo_city
 from retrasyn.simulation.population import Recording, Step
 from retrasyn.simulation.run import SimulatedRun
 from retrasyn.space import Box, Grid
+from support.public_maps import map_for
 from support.streams import BOX, recordings
 
 STEERED = [name for name in METHODS if name.startswith("steered")]
@@ -52,7 +53,8 @@ class Repeating:
 
 def watch(name, real, *, window=3, seed=0, source=None, **options):
     """Run a method over recorded data; return the simulation and its releases."""
-    settings = RunSettings.of(name, grid=GRID, window=window, seed=seed, **options)
+    options |= {"window": window, "seed": seed, **map_for(name, GRID.box)}
+    settings = RunSettings.of(name, grid=GRID, **options)
     run = SimulatedRun.of(real, settings)
     simulation = run.simulation
     simulation.source = Watching(simulation.source if source is None else source)
@@ -147,12 +149,13 @@ def test_a_release_depends_on_positions_only_through_sums_of_reports(name, real,
 @pytest.mark.parametrize("name", STEERED)
 def test_sums_sizes_and_flags_alone_make_the_release(name):
     city = demo_city(n_users=400, n_timestamps=30, seed=3)
-    settings = RunSettings.of(name, grid=Grid(CITY_BOX, 4), window=5, seed=2)
+    options = {"window": 5, "seed": 2, **map_for(name, CITY_BOX)}
+    settings = RunSettings.of(name, grid=Grid(CITY_BOX, 4), **options)
     told = []
     simulation = SimulatedRun.of(city, settings).simulation
     simulation.source = Watching(simulation.source)
     releases = []
-    for step in Recording.of(city, settings.grid).steps():
+    for step in Recording.of(city, settings.grid, topics=METHODS[name].topics).steps():
         releases.append(simulation.step(step))
         population = simulation.population
         flags = Flags(
@@ -184,14 +187,14 @@ def test_sums_sizes_and_flags_alone_make_the_release(name):
 @given(real=recordings(), jump=st.sampled_from(["split", "clamp"]), side=st.integers(1, 5))
 def test_real_reports_and_sums_of_them_have_the_same_shape(name, real, jump, side):
     grid = Grid(Box(*BOX), side)
-    options = {"grid": grid, "jump": jump, "window": 2, "seed": 1}
+    options = {"grid": grid, "jump": jump, "window": 2, "seed": 1, **map_for(name, BOX)}
     simulations = [
         SimulatedRun.of(real, RunSettings.of(name, door=door, **options)).simulation
         for door in ("counts", "reports")
     ]
     for simulation in simulations:
         simulation.source = Watching(simulation.source)
-        for step in Recording.of(real, grid).steps():
+        for step in Recording.of(real, grid, topics=METHODS[name].topics).steps():
             simulation.step(step)
     counts, reports = (simulation.source for simulation in simulations)
     assert counts.asked == reports.asked
