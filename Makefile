@@ -26,7 +26,7 @@ PYTEST := $(BIN)/pytest -m "not long" -rs --dist loadscope --no-loadscope-reorde
 # Run once more with every index of the kernels checked: compiled, a wrong one goes unseen.
 CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/checked-kernels
 KERNEL_TESTS := tests/contracts tests/metrics tests/mobility tests/oracles tests/report/test_content.py \
-	tests/simulation tests/synthesis
+	tests/roads tests/simulation tests/synthesis
 
 # What the guarantee rests on: every branch is tested.
 TRUSTED := tests/audit tests/contracts tests/device tests/oracles tests/privacy tests/randomness tests/receipts \

@@ -12,8 +12,12 @@ from retrasyn.roads.network import RoadNetwork
 
 
 @st.composite
-def road_networks(draw):
-    """A connected network of up to ten nodes; places may coincide, lengths may exceed chords."""
+def road_networks(draw, *, one_way=False):
+    """A connected network of up to ten nodes; places may coincide, lengths may exceed chords.
+
+    With `one_way`, the roads that are not needed to connect it may have a direction, and there may
+    be no classes.
+    """
     n_nodes = draw(st.integers(2, 10))
     coordinates = st.lists(st.integers(0, 12), min_size=n_nodes, max_size=n_nodes)
     x, y = draw(coordinates), draw(coordinates)
@@ -24,6 +28,12 @@ def road_networks(draw):
     n_edges = len(edges)
     detour = draw(st.lists(st.sampled_from([0, 0, 3.5]), min_size=n_edges, max_size=n_edges))
     classes = draw(st.lists(st.integers(0, 6), min_size=n_edges, max_size=n_edges))
+    ways = [0] * n_edges
+    if one_way:
+        extra = n_edges - len(tree)
+        drawn = draw(st.lists(st.sampled_from([-1, 0, 1]), min_size=extra, max_size=extra))
+        ways[len(tree) :] = drawn
+    classed = not one_way or draw(st.booleans())
     chord = [math.dist((x[a], y[a]), (x[b], y[b])) for a, b in edges]
     return RoadNetwork.from_edges(
         x=x,
@@ -31,7 +41,8 @@ def road_networks(draw):
         tail=[a for a, _ in edges],
         head=[b for _, b in edges],
         length=np.add(chord, detour),
-        road_class=classes,
+        road_class=classes if classed else None,
+        one_way=ways,
     )
 
 
