@@ -551,6 +551,29 @@ def test_json_keeps_the_place_of_the_report_to_itself(city, synthesised, tmp_pat
     assert page.exists()
 
 
+@pytest.fixture
+def streets(tmp_path_factory):
+    """Two streets of the unit square."""
+    folder = tmp_path_factory.mktemp("streets")
+    (folder / "city.cnode").write_text("0 0.1 0.1\n1 0.9 0.1\n2 0.9 0.9\n")
+    (folder / "city.cedge").write_text("0 0 1 0.8\n1 1 2 0.8\n")
+    return folder / "city.cnode"
+
+
+def test_streets_are_drawn_in_the_report(small, streets, tmp_path):
+    page = tmp_path / "report.html"
+
+    outcome = run("evaluate", small, small, "--report", page, "--roads", streets)
+
+    assert outcome.code == 0, outcome.err
+    assert "2 streets of the public map" in page.read_text()
+
+
+def test_streets_without_a_report_are_refused(small, streets, tmp_path):
+    arguments = ["evaluate", small, small, "--roads", streets]
+    assert_refused(tmp_path, arguments, "--roads are drawn in a report; name one with --report")
+
+
 BAD_PLACES = {
     "in a missing folder": ("no/report.html", ("no", "create it")),
     "a folder": ("folder.html", ("is a folder",)),

@@ -61,7 +61,10 @@ FIELDS = {
     },
     "validate": {"usable", "counts", "grid", "faults", "notes"},
     "generate": {"points", "streams", "mean_length", "steps", "nodes", "edges"},
-    "demo": {"folder", "files", "epsilon", "window", "worst_window", "scores"},
+    "demo": {
+        *("folder", "files", "epsilon", "window", "worst_window", "scores", "streets"),
+        *("shared_flows", "fine_density_errors"),
+    },
     "plan": {
         *("method", "n_users", "epsilon", "window", "gap", "noise", "rows", "changes", "lifetime"),
         *("n_timestamps", "recommended", "simulated_reports", "n_simulated", "period"),

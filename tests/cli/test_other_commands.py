@@ -184,6 +184,20 @@ def test_the_demo_says_what_happened_and_what_is_protected(small_city, tmp_path)
     assert str(tmp_path / "report.html") in outcome.out
 
 
+def test_the_demo_drives_on_the_public_streets_of_its_city(small_city, tmp_path):
+    outcome = run("demo", "--out", tmp_path)
+
+    n_streets = city.city_roads().n_edges
+    receipt = json.loads((tmp_path / "synthetic.parquet.receipt.json").read_text())
+    assert receipt["method"] == "steered-roads"
+    assert (
+        f"The map of the city is public: the trips drive on its\n  {n_streets} streets."
+        in outcome.out
+    )
+    assert "main flows that are the same" in outcome.out
+    assert f"{n_streets} streets of the public map" in (tmp_path / "report.html").read_text()
+
+
 def test_another_seed_is_another_city(small_city, tmp_path):
     run("demo", "--out", tmp_path / "one")
     run("demo", "--out", tmp_path / "two", "--seed", 5)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.report_pairs import CLOCK, EDGES, HOSTILE, RECEIPT, make_pair, page_of
+from support.report_pairs import CLOCK, EDGES, HOSTILE, RECEIPT, make_pair, page_of, street_grid
 
 pytestmark = pytest.mark.system
 
@@ -226,13 +226,33 @@ def test_patterns_are_drawn_by_length(visit, report):
 
 def test_the_sample_moves_with_the_slider_when_asked_to(visit, report):
     page = visit(report)
-    still = picture(page, "#sample-map")
+    still = picture(page, "#sample-synthetic")
     slide_to(page, 3)
-    assert picture(page, "#sample-map") == still
+    assert picture(page, "#sample-synthetic") == still
     choose(page, "sample-mode", "moving")
-    early = picture(page, "#sample-map")
+    assert not page.locator("#sample-real").is_visible()
+    early = picture(page, "#sample-synthetic")
     slide_to(page, 12)
-    assert picture(page, "#sample-map") != early
+    assert picture(page, "#sample-synthetic") != early
+
+
+def test_both_maps_close_up_share_one_colour_scale(visit, tmp_path):
+    pair = make_pair()
+    same = type(pair)(pair.real, pair.real, pair.grid, 0, 24, 30, 30, ())
+    page_of(same, tmp_path / "same.html", roads=street_grid())
+    page = visit(tmp_path / "same.html")
+    wait_until(page, lambda: picture(page, "#fine-real") == picture(page, "#fine-synthetic"))
+
+
+def test_streets_are_drawn_where_a_public_map_has_them(visit, report, tmp_path):
+    page_of(make_pair(), tmp_path / "streets.html", roads=street_grid())
+    without, with_streets = visit(report), visit(tmp_path / "streets.html")
+    for page in (without, with_streets):
+        slide_to(page, 3)
+    for place in ("#map-real", "#fine-synthetic", "#sample-real"):
+        assert picture(with_streets, place) != picture(without, place)
+    assert without.locator("#flow-real .street").count() == 0
+    assert with_streets.locator("#flow-real .street").count() == 2
 
 
 def test_the_theme_follows_the_system_and_the_button(visit, report):

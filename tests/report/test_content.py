@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from retrasyn.data.metadata import Clock
-from retrasyn.metrics.density import density_errors
+from retrasyn.metrics.density import density_error, density_errors
 from retrasyn.metrics.transition import transition_errors
 from retrasyn.report.places import N_FLOWS
+from retrasyn.report.streams import N_STILL
 from retrasyn.report.timeline import Timeline
+from retrasyn.space import Box, Grid
 from support.report_pairs import (
     CLOCK,
     EDGES,
@@ -19,6 +21,7 @@ from support.report_pairs import (
     make_pair,
     paths,
     unpack,
+    walks,
 )
 
 SIDES = ("real", "synthetic")
@@ -70,6 +73,15 @@ def test_flows_of_a_moment_are_those_of_the_span_up_to_it(pair, content, kind):
         expected = sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))[:N_FLOWS]
         seen = counts[t] > 0
         assert list(zip(codes[t, seen], counts[t, seen], strict=True)) == expected
+
+
+def test_shared_flows_are_among_the_main_ones_of_both_sides(pair, content):
+    tops = []
+    for side in SIDES:
+        counted = Counter(code for _, code in moves_of(pair, side))
+        order = sorted(counted, key=lambda code: (-counted[code], code))
+        tops.append(set(order[:N_FLOWS]))
+    assert content.shared_flows == (len(tops[0] & tops[1]), N_FLOWS)
 
 
 def test_on_a_fine_grid_flows_join_blocks_of_cells():
@@ -211,29 +223,48 @@ def test_durations_count_timestamps(pair, content):
         assert sum(low <= length < high for length in lengths) == n
 
 
-def test_the_sample_follows_the_seed_and_holds_synthetic_points_only(pair, content):
-    sample = content.data["sample"]
-    assert content_of(pair).data["sample"] == sample
-    assert content_of(pair, seed=4).data["sample"] != sample
-    synthetic = set(
-        zip(
-            np.rint(pair.synthetic.x * 65535).astype(int).tolist(),
-            np.rint(pair.synthetic.y * 65535).astype(int).tolist(),
-            strict=True,
-        )
-    )
+@pytest.mark.parametrize("kind", SIDES)
+def test_the_sample_follows_the_seed_and_holds_points_of_its_side_only(pair, content, kind):
+    sample = content.data["sample"][kind]
+    assert content_of(pair).data["sample"][kind] == sample
+    assert content_of(pair, seed=4).data["sample"][kind] != sample
+    data = getattr(pair, kind)
+    places = np.rint(np.stack([data.x, data.y]) * 65535).astype(int)
     drawn = zip(unpack(sample["x"]).tolist(), unpack(sample["y"]).tolist(), strict=True)
-    assert set(drawn) <= synthetic
+    assert set(drawn) <= set(zip(*places.tolist(), strict=True))
+
+
+def test_no_more_real_trajectories_are_in_the_page_than_it_shows_at_once():
+    sample = content_of(make_pair(n=900, n_timestamps=400)).data["sample"]
+    assert sample["real"]["n_streams"] == sample["real"]["n_still"] == N_STILL
+    assert sample["synthetic"]["n_streams"] > N_STILL
 
 
 def test_a_stream_of_the_sample_has_one_point_per_frame(pair):
     n_timestamps = 2500
     pair = make_pair(n=400, n_timestamps=n_timestamps, length=20)
     data = content_of(pair).data
-    n_points = unpack(data["sample"]["n_points"])
+    sample = data["sample"]["synthetic"]
+    n_points = unpack(sample["n_points"])
     assert data["time"]["width"] == 3
     assert n_points.max() <= 20 // 3 + 2
-    assert unpack(data["sample"]["x"]).size == n_points.sum()
+    assert unpack(sample["x"]).size == n_points.sum()
+
+
+@pytest.mark.parametrize("kind", SIDES)
+def test_density_close_up_counts_the_points_of_small_squares(pair, content, kind):
+    fine, data = content.data["fine"], getattr(pair, kind)
+    squares = np.minimum(np.floor(np.stack([data.y, data.x]) * fine["side"]), fine["side"] - 1)
+    counted = Counter(zip(*squares.astype(int).tolist(), strict=True))
+    told = unpack(fine[kind], fine["side"], fine["side"])
+    assert {place: n for place, n in np.ndenumerate(told) if n} == counted
+
+
+def test_errors_close_up_are_density_errors_on_finer_grids():
+    box, crowds = Box(0, 0, 1, 1), [walks(n=30, n_timestamps=24, length=9, seed=k) for k in (1, 2)]
+    errors = content_of(make_pair()).data["fine"]["errors"]
+    for side in (24, 48):
+        assert errors[str(side)] == pytest.approx(density_error(*crowds, Grid(box, side)))
 
 
 @pytest.mark.parametrize("n_timestamps", [1, 2, 999, 1000, 1001, 10_000])

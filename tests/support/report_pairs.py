@@ -14,6 +14,7 @@ from retrasyn.metrics.pair import Gridded, Pair
 from retrasyn.metrics.suite import evaluate_pair
 from retrasyn.report.content import Content, gather
 from retrasyn.report.page import write_report
+from retrasyn.roads.network import RoadNetwork
 from retrasyn.space import Box, Grid
 
 HOSTILE = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)>\"'&"
@@ -72,6 +73,22 @@ def make_pair(
         for seed in (1, 2)
     ]
     return Pair.of(*crowds, Grid(Box(0, 0, 1, 1), side))
+
+
+def street_grid(n: int = 12) -> RoadNetwork:
+    """Return a network of n x n crossings on the unit square, the outermost streets fast."""
+    nodes = np.arange(n * n).reshape(n, n)
+    tail = np.concatenate([nodes[:, :-1].ravel(), nodes[:-1].ravel()])
+    head = np.concatenate([nodes[:, 1:].ravel(), nodes[1:].ravel()])
+    rows, columns = np.divmod(nodes.ravel(), n)
+    outermost = (rows[tail] == rows[head]) & np.isin(rows[tail], (0, n - 1))
+    return RoadNetwork.from_edges(
+        x=columns / (n - 1),
+        y=rows / (n - 1),
+        tail=tail,
+        head=head,
+        road_class=np.where(outermost, 1, 4),
+    )
 
 
 EDGES = {

@@ -17,6 +17,7 @@ from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 if TYPE_CHECKING:
     from retrasyn.metrics.suite import Scores
     from retrasyn.privacy.receipt import Receipt
+    from retrasyn.report.content import Content
     from retrasyn.run_settings import RunSettings
 
 _FILES = ("real.parquet", "synthetic.parquet", "synthetic.parquet.receipt.json", "report.html")
@@ -58,11 +59,17 @@ def demo(
     Example: retrasyn demo --out demo-out
     """
     from retrasyn.errors import SettingError
+    from retrasyn.roads.opening import open_map
     from retrasyn.run_settings import RunSettings
-    from retrasyn.simulation.city import CITY_BOX
+    from retrasyn.simulation.city import CITY_BOX, city_roads
     from retrasyn.space import Grid
 
-    settings = RunSettings.of(grid=Grid(CITY_BOX, 6), seed=options.read_seed(seed), oracle=oracle)
+    settings = RunSettings.of(
+        grid=Grid(CITY_BOX, 6),
+        seed=options.read_seed(seed),
+        oracle=oracle,
+        public_map=open_map(CITY_BOX, roads=city_roads()),
+    )
     if not live:
         with saying_stopped("files that are finished stay"):
             made = _report(out or Path("demo-out"), settings, quiet=quiet or as_json)
@@ -119,7 +126,7 @@ def _report(out: Path, settings: RunSettings, *, quiet: bool) -> _Made:
     from retrasyn.metrics.suite import evaluate_pair
     from retrasyn.receipts.files import receipt_place, write_with_receipt
     from retrasyn.report.page import check_available, write_report
-    from retrasyn.simulation.city import demo_city
+    from retrasyn.simulation.city import city_roads, demo_city
     from retrasyn.simulation.run import synthesize
 
     check_available()
@@ -139,7 +146,7 @@ def _report(out: Path, settings: RunSettings, *, quiet: bool) -> _Made:
     pair = Pair.of(real, synthetic, settings.grid)
     scores = evaluate_pair(pair, seed=seed)
     report = out / "report.html"
-    write_report(
+    content = write_report(
         report,
         pair,
         scores,
@@ -150,8 +157,9 @@ def _report(out: Path, settings: RunSettings, *, quiet: bool) -> _Made:
         top_patterns=100,
         seed=seed,
         clock=real.clock,
+        roads=city_roads(),
     )
-    return _Made(out, receipt, scores, real.n_points)
+    return _Made(out, receipt, scores, content, real.n_points)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +169,7 @@ class _Made:
     out: Path
     receipt: Receipt
     scores: Scores
+    content: Content
     n_points: int
 
     def facts(self) -> dict[str, object]:
@@ -172,30 +181,46 @@ class _Made:
             "window": self.receipt.window,
             "worst_window": self.receipt.worst_window.declared.epsilon,
             "scores": self.scores.to_dict(),
+            "streets": self.content.data["streets"]["n"],
+            "shared_flows": self.content.shared_flows[0],
+            "fine_density_errors": self.content.data["fine"]["errors"],
         }
 
     def text(self) -> str:
         """Return the results for people."""
-        receipt, scores = self.receipt, self.scores
+        receipt = self.receipt
         worst = receipt.worst_window.declared.epsilon
+        n_streets = self.content.data["streets"]["n"]
         return f"""What happened
   {receipt.n_users:,} simulated commuters moved through a city for {receipt.timestamps} timestamps
   ({self.n_points:,} positions). Each reported rarely and noisily: {receipt.n_reports:,} reports
   in all, {receipt.n_reports / receipt.n_users:.1f} per person. From these alone
   {receipt.n_streams_out:,} synthetic trips with {receipt.n_points_out:,} points were made,
-  one timestamp at a time.
+  one timestamp at a time. The map of the city is public: the trips drive on its
+  {n_streets:,} streets.
 What is protected
 {_wrap(receipt.guarantee)}
   An independent recount found at most {worst:g} spent by anyone in any window.
 What is not
 {_bullets(receipt.not_protected)}
-How close it is
-  Density error {scores.density_error:.3f} and transition error {scores.transition_error:.3f},
-  where 0 is the same and 0.693 has nothing in common; {scores.pattern_f1:.0%} of the most
-  frequent routes are the same.
+How close it is (0 is the same, 0.693 has nothing in common)
+{self._figures()}
 Look at
   {self.out / "report.html"} (not private: shows real data)
   {self.out / "synthetic.parquet"} and its .receipt.json"""
+
+    def _figures(self) -> str:
+        """Return a line for each of the figures that tell most."""
+        scores, fine = self.scores, self.content.data["fine"]["errors"]
+        n_shared, n_flows = self.content.shared_flows
+        rows = [
+            ("main flows that are the same", f"{n_shared} of {n_flows}"),
+            ("density error, 6 x 6 cells", f"{scores.density_error:.4f}"),
+            ("density error, 24 x 24 squares", f"{fine['24']:.4f}"),
+            ("trips, from where to where", f"{scores.trip_error:.4f}"),
+            ("durations of trips", f"{scores.duration_error:.4f}"),
+        ]
+        return "\n".join(f"  {name:<32}{value:>8}" for name, value in rows)
 
 
 def _wrap(text: str, first: str = "  ") -> str:

@@ -55,17 +55,28 @@ def evaluate(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="Write a report to look at.")
     ] = None,
+    roads: Annotated[
+        Path | None,
+        typer.Option(metavar="NETWORK", help="Public streets to draw in the report."),
+    ] = None,
 ) -> None:
     """Measure how close synthetic data is to the real, in ten ways.
 
     Example: retrasyn evaluate trips.parquet synthetic.parquet --report report.html
     """
+    from retrasyn.errors import SettingError
+    from retrasyn.roads.clipping import clip
+    from retrasyn.roads.reading_networks import read_network
+
     settings = _settings(span, seed, queries, top_cells, top_patterns)
     check_files(box, grid, [real, synthetic])
     if report is not None:
         from retrasyn.report.page import check_page
 
         check_page(report)
+    elif roads is not None:
+        raise SettingError("--roads are drawn in a report; name one with --report")
+    network = None if roads is None else read_network(roads)
     receipt = read_receipt(synthetic)
     extent = extent_of(box, {synthetic: receipt})
     recorded = read_file(real)
@@ -86,6 +97,7 @@ def evaluate(
             top_patterns=top_patterns,
             seed=seed,
             clock=recorded.clock,
+            roads=None if network is None else clip(network, pair.grid.box, str(roads)),
         )
     if as_json:
         print(json.dumps(scores.to_dict(), indent=2))

@@ -13,9 +13,10 @@ from retrasyn.metrics.density import density_errors
 from retrasyn.metrics.suite import METRICS
 from retrasyn.metrics.transition import transition_errors
 from retrasyn.report.packing import pack, plain, rounded
-from retrasyn.report.places import cell_counts, flows, hotspots
+from retrasyn.report.places import cell_counts, fine_density, flows, hotspots
 from retrasyn.report.statement import Statement, state
 from retrasyn.report.streams import durations, lengths, patterns, sample, trips
+from retrasyn.report.streets import street_lines
 from retrasyn.report.timeline import Timeline, clock_facts
 
 if TYPE_CHECKING:
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from retrasyn.data.metadata import Clock
     from retrasyn.metrics.pair import Gridded, Pair
     from retrasyn.metrics.suite import Metric, Scores
+    from retrasyn.roads.network import RoadNetwork
 
 
+KINDS = ("real", "synthetic")
 BETTER = {
     "smaller": "smaller is better",
     "larger": "larger is better",
@@ -94,6 +97,12 @@ class Content:
     top_patterns: int
     data: dict[str, Any]  # plain values, ready for JSON
 
+    @property
+    def shared_flows(self) -> tuple[int, int]:
+        """How many of the main flows over all timestamps are on both sides, and of how many."""
+        real, synthetic = (set(self.data["flows"][kind]["whole"]["codes"]) for kind in KINDS)
+        return len(real & synthetic), max(len(real), len(synthetic))
+
 
 def gather(
     pair: Pair,
@@ -106,8 +115,9 @@ def gather(
     top_patterns: int,
     seed: int,
     clock: Clock | None = None,
+    roads: RoadNetwork | None = None,
 ) -> Content:
-    """Compute everything a report shows."""
+    """Compute everything a report shows; `roads` are public ones, drawn under its maps."""
     grid = pair.grid
     timeline = Timeline.over(pair.n_timestamps, n_cells=grid.n_cells)
     real, synthetic = (
@@ -124,6 +134,8 @@ def gather(
             "clock": clock_facts(clock, pair.first_t, last_t),
         },
         "density": {"real": pack(real), "synthetic": pack(synthetic)},
+        "fine": fine_density(pair),
+        "streets": None if roads is None else street_lines(roads, grid.box),
         "flows": flows(pair, timeline, span=span),
         "curves": {
             "density_error": rounded(timeline.means(density_errors(pair))),
@@ -137,7 +149,7 @@ def gather(
         "trips": trips(pair),
         "lengths": lengths(pair),
         "durations": durations(pair),
-        "sample": sample(pair.synthetic, grid, timeline, seed=seed),
+        "sample": sample(pair, timeline, roads, seed=seed),
     }
     return Content(
         title=title,

@@ -10,6 +10,9 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from retrasyn.space import Box
+
+_LEVELS = 0xFFFF
 _KINDS = ((0xFF, "uint8"), (0xFFFF, "uint16"))
 
 
@@ -30,6 +33,13 @@ def pack(counts: npt.NDArray[Any]) -> dict[str, Any]:
     codes = np.ascontiguousarray(counts).astype(np.dtype(kind).newbyteorder("<"))
     text = base64.b64encode(codes.tobytes()).decode()
     return {"kind": kind, "scale": scale, "codes": text}
+
+
+def levels(values: npt.NDArray[np.float64], box: Box, axis: int) -> npt.NDArray[np.int64]:
+    """Quantise coordinates to 65,536 levels across the box."""
+    low, high = box[axis], box[axis + 2]
+    share = np.clip((values - low) / (high - low), 0.0, 1.0)
+    return np.rint(share * _LEVELS).astype(np.int64)
 
 
 def plain(value: Any) -> Any:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from retrasyn.data.metadata import Clock
     from retrasyn.metrics.pair import Pair
     from retrasyn.metrics.suite import Scores
+    from retrasyn.roads.network import RoadNetwork
 
 
 STYLES = ("base", "layout", "charts")
@@ -31,7 +32,9 @@ PROGRAMS = (
     "drawing",
     "axes",
     "player",
+    "streets",
     "maps",
+    "fine",
     "flows",
     "curves",
     "glyphs",
@@ -68,11 +71,13 @@ def write_report(
     top_patterns: int,
     seed: int,
     clock: Clock | None = None,
-) -> None:
-    """Write the report on a real and a synthetic data set to an HTML file.
+    roads: RoadNetwork | None = None,
+) -> Content:
+    """Write the report on a real and a synthetic data set to an HTML file; return what it shows.
 
     `receipt` is the parsed receipt of the synthetic data; the page says so if there is none.
-    The page shows exact counts of the real data, and opens with saying so.
+    `roads` are public ones, in the coordinates of the data: they are drawn under the maps. The page
+    shows exact counts and a few trajectories of the real data, and opens with saying so.
     """
     check_available()
     check_place(path)
@@ -86,10 +91,12 @@ def write_report(
         top_patterns=top_patterns,
         seed=seed,
         clock=clock,
+        roads=roads,
     )
     page = render(content)
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
+    return content
 
 
 def render(content: Content) -> str:

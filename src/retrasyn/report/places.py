@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from retrasyn.metrics.density import density_errors
+from retrasyn.metrics.divergence import mean_known
 from retrasyn.report import kernels
 from retrasyn.report.packing import pack
+from retrasyn.space import Grid
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,6 +28,35 @@ def cell_counts(gridded: Gridded, timeline: Timeline, n_cells: int) -> npt.NDArr
     counts = np.zeros((timeline.n_frames, n_cells), np.int64)
     kernels.count_cells(gridded.cells, gridded.starts, gridded.begins, timeline.width, counts)
     return counts
+
+
+FINE_SIDES = (24, 48)
+"""Finer grids on which density is compared; the last one is drawn."""
+
+
+def fine_density(pair: Pair) -> dict[str, Any]:
+    """Return points per square of the finest grid over all timestamps, and errors on fine grids.
+
+    A synthetic point is drawn within its cell, so this is what the grid of the run does not see.
+    """
+    errors = {}
+    for side in FINE_SIDES:
+        grid = Grid(pair.grid.box, side)
+        fine = dataclasses.replace(
+            pair, grid=grid, real=_on(grid, pair.real), synthetic=_on(grid, pair.synthetic)
+        )
+        errors[str(side)] = mean_known(density_errors(fine))
+    return {
+        "side": grid.side,
+        "errors": errors,
+        "real": pack(np.bincount(fine.real.cells, minlength=grid.n_cells)),
+        "synthetic": pack(np.bincount(fine.synthetic.cells, minlength=grid.n_cells)),
+    }
+
+
+def _on(grid: Grid, data: Gridded) -> Gridded:
+    """Return the same streams with the cells of another grid."""
+    return dataclasses.replace(data, cells=grid.cells_of(data.x, data.y))
 
 
 def hotspots(

@@ -12,14 +12,16 @@ from retrasyn.metrics.duration import duration_counts
 from retrasyn.metrics.length import length_histograms
 from retrasyn.metrics.pattern import cells_of_pattern, most_frequent
 from retrasyn.metrics.trip import trip_counts
-from retrasyn.report.packing import pack
+from retrasyn.report.packing import levels, pack
+from retrasyn.report.streets import Ways
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from retrasyn.metrics.pair import Gridded, Pair
     from retrasyn.report.timeline import Timeline
-    from retrasyn.space import Box, Grid
+    from retrasyn.roads.network import RoadNetwork
+    from retrasyn.space import Grid
 
 
 N_DRAWN = 8  # patterns drawn overall, and of every length
@@ -161,30 +163,52 @@ def gather_bars(real: npt.NDArray[np.int64], synthetic: npt.NDArray[np.int64]) -
 N_STILL = 60
 N_MOVING = 40  # streams present at any time, approximately
 MAX_STREAMS = 5_000
-_LEVELS = 0xFFFF
 
 
-def sample(synthetic: Gridded, grid: Grid, timeline: Timeline, *, seed: int) -> dict[str, Any]:
+def sample(
+    pair: Pair, timeline: Timeline, roads: RoadNetwork | None, *, seed: int
+) -> dict[str, Any]:
     """Sample streams by the seed, preferring two points or more; keep one point per frame.
 
-    The first `N_STILL` appear in the still picture; the others only in the animation.
+    The first `N_STILL` of each side appear in the still picture. Only synthetic ones are in the
+    animation too, so that the page has no more real trajectories than one can look at. With roads,
+    the corners between points are on the fastest way along them.
     """
-    chosen = _choose(synthetic.lengths, timeline.n_timestamps, seed)
-    rows, streams, frames = _points(synthetic, chosen, timeline)
+    ways = None if roads is None else Ways(roads, pair.grid.box)
+    return {
+        "real": _sampled(pair.real, pair.grid, timeline, ways, n_moving=0, seed=seed),
+        "synthetic": _sampled(
+            pair.synthetic, pair.grid, timeline, ways, n_moving=N_MOVING, seed=seed
+        ),
+    }
+
+
+def _sampled(
+    data: Gridded, grid: Grid, timeline: Timeline, ways: Ways | None, *, n_moving: int, seed: int
+) -> dict[str, Any]:
+    """Return the sample of one side, packed."""
+    chosen = _choose(data.lengths, n_moving * timeline.n_timestamps, seed)
+    rows, streams, frames = _points(data, chosen, timeline)
     n_points = np.bincount(streams, minlength=chosen.size)
     first = np.cumsum(n_points) - n_points
+    x, y = data.x[rows], data.y[rows]
+    n_corners = np.zeros(rows.size, np.int64)
+    if ways is not None:
+        follows = np.diff(streams, prepend=-1) == 0
+        x, y, n_corners = ways.with_corners(x, y, follows)
     return {
         "n_still": min(N_STILL, chosen.size),
         "n_streams": chosen.size,
         "n_points": pack(n_points),
         "begins": pack(frames[first]),
-        "x": pack(_levels(synthetic.x[rows], grid.box, 0)),
-        "y": pack(_levels(synthetic.y[rows], grid.box, 1)),
+        "corners": pack(n_corners),  # before every point
+        "x": pack(levels(x, grid.box, 0)),
+        "y": pack(levels(y, grid.box, 1)),
     }
 
 
-def _choose(lengths: npt.NDArray[np.int64], n_timestamps: int, seed: int) -> npt.NDArray[np.int64]:
-    """Draw streams until about `N_MOVING` are present at any time."""
+def _choose(lengths: npt.NDArray[np.int64], n_rows: int, seed: int) -> npt.NDArray[np.int64]:
+    """Draw `N_STILL` streams, and more until they have so many points."""
     candidates = np.flatnonzero(lengths > 1)
     if not candidates.size:
         candidates = np.arange(lengths.size)
@@ -192,7 +216,7 @@ def _choose(lengths: npt.NDArray[np.int64], n_timestamps: int, seed: int) -> npt
     n = min(candidates.size, MAX_STREAMS)
     drawn = candidates[generator.choice(candidates.size, n, replace=False)]
     n_points = np.cumsum(lengths[drawn])
-    enough = int(np.searchsorted(n_points, N_MOVING * n_timestamps)) + 1
+    enough = int(np.searchsorted(n_points, n_rows)) + 1
     return drawn[: max(enough, N_STILL)]
 
 
@@ -208,10 +232,3 @@ def _points(
     fresh = (steps == 0) | (np.diff(frames, prepend=-1) != 0)
     rows = data.starts[chosen][streams] + steps
     return rows[fresh], streams[fresh], frames[fresh]
-
-
-def _levels(values: npt.NDArray[np.float64], box: Box, axis: int) -> npt.NDArray[np.int64]:
-    """Quantise coordinates to 65,536 levels across the box."""
-    low, high = box[axis], box[axis + 2]
-    share = np.clip((values - low) / (high - low), 0.0, 1.0)
-    return np.rint(share * _LEVELS).astype(np.int64)

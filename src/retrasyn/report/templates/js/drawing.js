@@ -90,6 +90,7 @@ const mapHigh = mapWide * mapAspect;
 function emptyMap(label) {
   const drawing = svg("svg", { viewBox: `0 0 ${mapWide} ${mapHigh}`, role: "img", "aria-label": label });
   drawing.append(svg("rect", { class: "land", width: mapWide, height: mapHigh, rx: 6 }));
+  for (const [name, shape] of streetShapes) drawing.append(svg("path", { class: name, d: shape }));
   return drawing;
 }
 

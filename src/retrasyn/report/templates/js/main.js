@@ -4,6 +4,7 @@ function repaint() {
   const button = document.getElementById("theme");
   button.setAttribute("aria-pressed", String(isDark()));
   paintMaps();
+  paintFineMaps();
   drawTracks();
 }
 
@@ -29,6 +30,7 @@ function startTheme() {
 
 startPlayer();
 startMaps();
+startFine();
 startFlows();
 startCurves();
 startHotspots();

@@ -66,8 +66,22 @@ function paintMap({ what, canvas, place }, frame, scale = scales(frame)) {
     pen.fillStyle = cellColour(what, frame, cell, scale);
     pen.fillRect(x, y, wide / side - gap + (gap ? 0 : 0.5), high / side - gap + (gap ? 0 : 0.5));
   }
+  if (streets) pen.drawImage(streetPicture(wide, high), left, 0, wide, high);
   nameEdges(pen, left, wide, high);
   if (reading.cell !== null) ringCell(pen, left, wide, high);
+}
+
+// Streets above the cells, drawn once for every size: the maps change with every timestamp.
+const streetPictures = new Map();
+
+function streetPicture(wide, high) {
+  const key = `${Math.round(wide)} ${Math.round(high)}`;
+  if (!streetPictures.has(key)) {
+    const canvas = document.createElement("canvas");
+    drawStreets(sharpen(canvas, wide, high), wide, high, { ink: "#ffffff", alpha: 0.3 });
+    streetPictures.set(key, canvas);
+  }
+  return streetPictures.get(key);
 }
 
 function nameEdges(pen, left, wide, high) {
