@@ -30,7 +30,7 @@ def roads(tmp_path):
 def test_roads_become_a_map_of_the_box(roads):
     known = open_map(BOX, roads=roads)
 
-    assert known.weighting == "between"
+    assert known.weighting == "length"  # its roads have no classes
     assert known.source == "roads of town.cedge"
     assert (
         known.sha256
@@ -60,7 +60,7 @@ def test_the_same_files_make_the_same_map(roads):
 
     assert first == again
     assert first.raster.tobytes() == again.raster.tobytes()
-    assert first != open_map(BOX, roads=roads, prior="length")
+    assert first != open_map(BOX, roads=roads, prior="between")
 
 
 def test_a_network_may_be_given_itself():

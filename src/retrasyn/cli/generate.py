@@ -17,7 +17,7 @@ def generate(
         str,
         typer.Option(
             metavar="FILE|city",
-            help="NAME.cnode, NAME.cedge, NAME_node.txt, NAME_edge.txt, or city (built in).",
+            help="A file of roads (see: retrasyn help public-maps), or city (built in).",
         ),
     ],
     out: Annotated[Path, typer.Option("-o", "--out", help="Where to write: .parquet or .csv.")],
@@ -43,7 +43,11 @@ def generate(
     seed: Annotated[int, typer.Option(help="Same seed, same bytes.")] = 0,
     roads: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.geojson", help="Also write the network, for the live map."),
+        typer.Option(
+            metavar="FILE.geojson",
+            help="Where to write the network. (default: beside OUT, where synthesize finds it)",
+            show_default=False,
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")
@@ -57,13 +61,13 @@ def generate(
     from retrasyn.data.moving_objects.city_network import city_network
     from retrasyn.data.moving_objects.generate import generate as make
     from retrasyn.data.writing_files import check_writable, write
-    from retrasyn.data.writing_roads import check_roads_place, write_roads
+    from retrasyn.data.writing_roads import check_roads_place, roads_beside, write_roads
     from retrasyn.errors import SettingError
     from retrasyn.roads.reading_networks import read_network
 
     check_writable(out)
-    if roads is not None:
-        check_roads_place(roads)
+    roads = roads_beside(out) if roads is None else roads
+    check_roads_place(roads)
     if network == "city":
         driven = city_network() if size is None else city_network(size)
     elif size is not None:
@@ -83,8 +87,7 @@ def generate(
             progress=progress,
         )
     write(made, out)
-    if roads is not None:
-        write_roads(driven, roads)
+    write_roads(driven, roads)
     summary = {
         "points": made.n_points,
         "streams": made.n_streams,
@@ -96,7 +99,7 @@ def generate(
     if as_json:
         print(json.dumps(summary, indent=2))
     elif not quiet:
-        print(_table(summary, out))
+        print(_table(summary, out) + f"\n  {'network':<12}{roads}")
 
 
 def _table(summary: dict[str, int | float], out: Path) -> str:

@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from retrasyn.errors import SettingError
+from retrasyn.files import is_there
 from retrasyn.oracles.registry import OracleWish
+from retrasyn.roads import NOT_PUBLIC
 
 if TYPE_CHECKING:
     from retrasyn.engines.base import Engine
+    from retrasyn.roads.public_map import PublicMap
     from retrasyn.run_settings import RunSettings
+    from retrasyn.space import Box
 
 Epsilon = Annotated[float, typer.Option(help="Privacy budget over any window.")]
 Window = Annotated[int, typer.Option(help="Length w of the protected window, in timestamps.")]
@@ -75,6 +79,22 @@ Seed = Annotated[
     typer.Option(
         metavar="INTEGER|random",
         help="A number repeats a run, for experiments only.",
+    ),
+]
+
+Roads = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="NETWORK",
+        help=f"Public roads, which streams drive on; {NOT_PUBLIC}. See: retrasyn help public-maps.",
+    ),
+]
+Prior = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MAP",
+        help="Where people are likely to be: between, class or length (of roads), "
+        f"centre:x,y,scale, or a file of public population; {NOT_PUBLIC}.",
     ),
 ]
 
@@ -181,16 +201,30 @@ def run_settings(
     setting: Setting = None,
     oracle: Oracle = "oue",
     seed: Seed = "random",
+    roads: Roads = None,
+    prior: Prior = None,
+    source: Path | None = None,
 ) -> RunSettings:
-    """Build the settings of a run from the command line; without a box, over the unit square."""
+    """Build the settings of a run from the command line.
+
+    Without a box it is that of the roads, and without roads the unit square.
+    """
     from retrasyn.interpretation import Interpretation
     from retrasyn.run_settings import RunSettings
     from retrasyn.space import Box, Grid
+    from retrasyn.space.grid import format_box
 
+    extent = None if box is None else Box.parse(box)
+    found = None
+    if roads is None and prior is None and method is None and not faithful:
+        roads = found = own_roads(source)
+    known = open_public_map(extent, roads=roads, prior=prior, source=source)
+    if extent is None:
+        extent = Box(0, 0, 1, 1) if known is None else known.box
     scale: Any = None if length_scale is None else Interpretation.parse_length_scale(length_scale)
-    return RunSettings.of(
+    settings = RunSettings.of(
         method,
-        grid=Grid(Box(0, 0, 1, 1) if box is None else Box.parse(box), grid),
+        grid=Grid(extent, grid),
         epsilon=epsilon,
         window=window,
         seed=read_seed(seed),
@@ -202,7 +236,41 @@ def run_settings(
         faithful=faithful,
         settings=read_settings(setting),
         oracle=oracle,
+        public_map=known,
     )
+    if found is not None:
+        sys.stderr.write(
+            f"note: streams drive on {found}, which lies beside the data and is taken to be "
+            "public; --method steered leaves it\n"
+        )
+    if box is None and known is not None:
+        sys.stderr.write(
+            f"note: without --box, the box is that of the roads: {format_box(extent)}\n"
+        )
+    return settings
+
+
+def own_roads(source: Path | None) -> Path | None:
+    """Return the network that generated data were driven on, if it lies beside them."""
+    from retrasyn.data.writing_roads import roads_beside
+
+    beside = None if source is None else roads_beside(source)
+    return beside if beside is not None and is_there(beside) else None
+
+
+def open_public_map(
+    box: Box | None, *, roads: Path | None, prior: str | None, source: Path | None = None
+) -> PublicMap | None:
+    """Open the public map that was asked for, in the coordinates of the input."""
+    if roads is None and prior is None:
+        return None
+    from retrasyn.data.reading_files import system_of
+    from retrasyn.roads.opening import open_map
+
+    if roads is None and box is None:
+        raise SettingError("--prior needs --box x0,y0,x1,y1, or --roads, whose box it then is")
+    crs = None if source is None else system_of(source)
+    return open_map(box, roads=roads, prior=prior, crs=crs)
 
 
 def takes_run_settings(command: Callable[..., None]) -> Callable[..., None]:

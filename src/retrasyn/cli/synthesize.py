@@ -100,7 +100,7 @@ def synthesize(
         check_expressible(real, out, datetime=datetime)
         for note in real.notes:
             sys.stderr.write(f"note: {source}: {note}\n")
-        if box is None:
+        if box is None and settings.public_map is None:
             settings = run.over_data(settings, real)
         table = None if errors is None else UncertaintyTable(settings.grid)
         with interruptible_progress(quiet or as_json) as progress:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from retrasyn.data.formats.base import Fixes
 from retrasyn.data.metadata import Clock
-from retrasyn.data.projection import Placing
+from retrasyn.data.placing import Placing
 from retrasyn.data.trajectories import MAX_SPAN, MAX_TIME, Trajectories
 from retrasyn.errors import InputError, SettingError
 from retrasyn.space import Box, Grid

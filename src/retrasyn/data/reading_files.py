@@ -132,6 +132,17 @@ def metadata_of(schema: pa.Schema) -> Metadata:
     return known
 
 
+def system_of(path: Path) -> str | None:
+    """Return the coordinate system that a Parquet file or folder of parts says, if any."""
+    file = next(iter(parts_in(path)), path) if path.is_dir() else path
+    if file.suffix.lower() == ".csv" or not file.is_file():
+        return None
+    try:
+        return metadata_of(pa.parquet.read_schema(file)).crs
+    except (pa.ArrowException, OSError, InputError):
+        return None  # whoever reads the whole file says what is wrong
+
+
 def points_column(schema: pa.Schema) -> str | None:
     """Return the geometry column, if a Parquet file has neither x nor y."""
     if {"x", "y"} & set(schema.names):

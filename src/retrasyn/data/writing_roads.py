@@ -1,9 +1,8 @@
-"""Writes road networks as GeoJSON lines, for maps to show."""
+"""Writes road networks as GeoJSON lines, to be shown, and to be read as a public map."""
 
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +13,26 @@ from retrasyn.errors import OutputError
 from retrasyn.files import replacing
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from retrasyn.roads.network import RoadNetwork
 
 SUFFIXES = (".geojson", ".json")
-_FINENESS = 1e-6  # relative to width plus height: finer than any screen
+
+
+def roads_beside(path: Path) -> Path:
+    """Return where the network of generated data lies.
+
+    >>> roads_beside(Path("city.parquet")).name
+    'city.roads.geojson'
+    """
+    return path.with_name(f"{path.stem}.roads.geojson")
 
 
 def road_lines(network: RoadNetwork) -> dict[str, Any]:
     """Return a GeoJSON collection with one feature per road class, fastest first.
+
+    One-way roads of a class are a feature of their own, each drawn in its direction.
 
     >>> from retrasyn.roads.network import RoadNetwork
     >>> corner = RoadNetwork.from_edges(
@@ -33,22 +44,20 @@ def road_lines(network: RoadNetwork) -> dict[str, Any]:
     {'type': 'MultiLineString', 'coordinates': [[[1.0, 0.0], [1.0, 1.0]]]}
     """
     ends = np.stack([network.tail, network.head], axis=1)  # [n_edges, 2]
+    ends = np.where(network.one_way[:, None] < 0, ends[:, ::-1], ends)
     places = np.stack([network.x[ends], network.y[ends]], axis=-1)  # [n_edges, 2, 2]
-    places = np.round(places, -math.floor(math.log10(network.extent * _FINENESS)))
-    return {
-        "type": "FeatureCollection",
-        "features": [
-            {
-                "type": "Feature",
-                "properties": {"class": int(number)},
-                "geometry": {
-                    "type": "MultiLineString",
-                    "coordinates": places[network.road_class == number].tolist(),
-                },
-            }
-            for number in np.unique(network.road_class)
-        ],
-    }
+    features = []
+    for number in np.unique(network.road_class).tolist():
+        for one_way, more in ((False, {}), (True, {"oneway": "yes"})):
+            chosen = (network.road_class == number) & ((network.one_way != 0) == one_way)
+            if chosen.any():
+                features.append(_feature({"class": number} | more, places[chosen]))
+    return {"type": "FeatureCollection", "features": features}
+
+
+def _feature(properties: dict[str, Any], places: npt.NDArray[np.float64]) -> dict[str, Any]:
+    lines = {"type": "MultiLineString", "coordinates": places.tolist()}
+    return {"type": "Feature", "properties": properties, "geometry": lines}
 
 
 def check_roads_place(path: Path) -> None:

@@ -114,6 +114,17 @@ class Composition:
 
 
 @dataclass(frozen=True, slots=True)
+class PublicKnowledge:
+    """The public map that was used: no reports went into it, so it cost no privacy."""
+
+    public: bool
+    source: str
+    sha256: str  # of the files it was read from
+    weighting: str  # how likely places were told
+    roads: bool  # whether it has some
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """What was run, what it spent, and what it does not protect."""
 
@@ -158,6 +169,7 @@ class Receipt:
     settings: dict[str, Any]
     not_protected: tuple[str, ...]
     standard_error: StandardErrors | None  # None: the method does not know it
+    public_map: PublicKnowledge | None  # None: none was used
     rounds: ReportedRounds
     composition: Composition | None = None  # None: not counted among the releases of its data
     data_file: DataFile | None = None  # None: nothing has been written yet
@@ -287,6 +299,9 @@ _SEEDED = (
     "anything against a reader who knows the seed or tries all likely ones: the simulated noise "
     "can be drawn again from it; to publish, leave --seed away"
 )
+_MAPPED = (
+    "people from whose traces the map was drawn, if it was drawn from any: it is taken to be public"
+)
 _UNCOUNTED = (
     "other releases of the same data: this one is not counted among them, and epsilons add up"
 )
@@ -312,6 +327,7 @@ def left_open(
     enrols_on_sight: bool,
     clipped: bool,
     usual_place: UsualPlace | None,
+    mapped: bool = False,
 ) -> tuple[str, ...]:
     """List what is not protected, starting with the weaknesses of this run."""
     if not private:
@@ -331,6 +347,7 @@ def left_open(
             ledger == "stream" and has_users
         ),
         "a person behind several streams: the data names no users": not has_users,
+        _MAPPED: mapped,
         _SEEDED: seeded,
         _UNCOUNTED: not counted,
     }
@@ -368,6 +385,7 @@ _TOLD = (
     "composition",
     "usual_place",
     "not_protected",
+    "public_map",
 )
 
 

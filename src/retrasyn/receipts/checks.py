@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -134,8 +135,10 @@ def check_usual_place(receipt: Receipt) -> Check:
     if stated is not None and receipt.door == DEVICES:
         period, cap = stated.period, stated.lifetime_cap
     try:
+        # What a public map is needed for tells no place, and the map is not here.
+        row = dataclasses.replace(find_method(receipt.method), speeds=False, roads=False)
         settings = RunSettings.of(
-            receipt.method,
+            row,
             grid=Grid(Box(0.0, 0.0, 1.0, 1.0), receipt.grid),
             epsilon=receipt.epsilon,
             window=receipt.window,
@@ -436,6 +439,7 @@ def check_left_open(receipt: Receipt) -> Check:
             enrols_on_sight=on_sight,
             clipped=receipt.n_points_dropped > 0,
             usual_place=receipt.usual_place,
+            mapped=receipt.public_map is not None,
         )
         for on_sight in (False, True)
     ]

@@ -117,7 +117,16 @@ def _check_points(receipt: Receipt, data: Path) -> Check:
 _FIELDS = (
     *("seed", "grid", "box", "settings", "reading", "faithful", "door", "length_scale"),
     *("box_inferred_from_data", "n_users", "n_points_in", "n_points_dropped", "standard_error"),
-    *("rounds", "worst_window", "first_t", "last_t", "timestamps", "epsilon", "lifetime"),
+    *(
+        "public_map",
+        "rounds",
+        "worst_window",
+        "first_t",
+        "last_t",
+        "timestamps",
+        "epsilon",
+        "lifetime",
+    ),
 )
 # Fields that a second run does not have: it is neither written nor counted.
 _OTHERS = ("data_file", "retrasyn_version", "composition", "headline", "not_protected")
@@ -131,12 +140,19 @@ def check_rerun(receipt: Receipt, real: Trajectories | None, data: Path | None) 
             "run", (*_FIELDS, *counts), "the reports of real devices, which are gone on purpose"
         )
     enrolled = receipt.presence.startswith("hidden") and receipt.data_file is not None
-    if receipt.seed is None:
-        return unknown("run", _FIELDS, "the seed, which is kept secret on purpose, and the input")
-    if real is None:
-        return unknown("run", _FIELDS, "the input, to run it again: give it with --input")
-    if enrolled and cast("Any", receipt.data_file).name == STANDARD_OUTPUT:
-        return unknown("run", _FIELDS, "the stream as it came: it enrolled people on sight")
+    missing = (
+        "the seed, which is kept secret on purpose, and the input"
+        if receipt.seed is None
+        else "the public map, of which a receipt has the digest alone"
+        if receipt.public_map is not None
+        else "the input, to run it again: give it with --input"
+        if real is None
+        else "the stream as it came: it enrolled people on sight"
+        if enrolled and cast("Any", receipt.data_file).name == STANDARD_OUTPUT
+        else None
+    )
+    if missing is not None or real is None:
+        return unknown("run", _FIELDS, missing or "the input")
     try:
         synthetic, again = run_again(receipt, real)
         released = read(data) if data is not None and data.suffix.lower() in SUFFIXES else None

@@ -45,6 +45,9 @@ def _facts(receipt: Receipt) -> Iterable[str]:
         "reports",
         f"{receipt.n_reports:,} of {receipt.n_users:,} users in {_rounds(receipt)}",
     )
+    if (known := receipt.public_map) is not None:
+        said = f"{known.source} ({known.weighting}), taken to be public, sha256 {known.sha256}"
+        yield _row("map", said)
     yield _row("seed", "secret" if receipt.seed is None else str(receipt.seed))
     yield _row(
         "releases",

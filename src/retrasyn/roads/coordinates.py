@@ -34,13 +34,18 @@ class Coordinates:
         >>> Coordinates.of(Box(116.15, 39.75, 116.60, 40.10), None).degrees
         True
         """
-        if crs is not None:
-            return cls(crs.upper() in _DEGREES, crs)
-        return cls(max(-box.x0, box.x1) <= 180 and max(-box.y0, box.y1) <= 90)  # noqa: PLR2004
+        return cls(is_degrees(crs, box), crs)
 
-    def metres(self, here: Points, there: Points) -> npt.NDArray[np.float64]:
-        """Return distances in metres: by the great circle on degrees."""
-        return great_circle(here, there) if self.degrees else straight(here, there)
+
+def is_degrees(crs: str | None, box: Box | None = None) -> bool:
+    """Tell whether coordinates are degrees: by their system, or else by what a box could be.
+
+    >>> is_degrees("OGC:CRS84"), is_degrees(None)
+    (True, False)
+    """
+    if crs is not None or box is None:
+        return crs is not None and crs.upper() in _DEGREES
+    return max(-box.x0, box.x1) <= 180 and max(-box.y0, box.y1) <= 90  # noqa: PLR2004
 
 
 def straight(here: Points, there: Points) -> npt.NDArray[np.float64]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +29,19 @@ _JUNCTION = 3  # roads that meet at a true junction
 
 class DisconnectedNetworkWarning(UserWarning):
     """Warns that an unreachable part of a network was dropped."""
+
+
+@contextlib.contextmanager
+def about(path: Path) -> Iterator[None]:
+    """Name a file in what is refused or warned of while its network is built."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+    for warning in caught:
+        warnings.warn(f"{path}: {warning.message}", warning.category, stacklevel=3)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,20 +23,19 @@ from retrasyn.files import is_there
 from retrasyn.roads import rasters
 from retrasyn.roads.clipping import clip
 from retrasyn.roads.coordinates import Coordinates, great_circle, straight
+from retrasyn.roads.lines import Roads
 from retrasyn.roads.network import RoadNetwork
 from retrasyn.roads.population import ENDINGS, read_population
+from retrasyn.roads.projecting import in_system
 from retrasyn.roads.public_map import PublicMap
-from retrasyn.roads.reading_networks import network_files, read_network
+from retrasyn.roads.reading_networks import network_files, read_roads
+from retrasyn.space import Box
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from retrasyn.space import Box
-
     FilePath = str | os.PathLike[str]
 
-NOT_PUBLIC = "a map drawn from participants' traces is not public"
-"""Said wherever a map is asked for."""
 BY_ROADS: dict[str, Callable[[RoadNetwork, Box], npt.NDArray[np.float64]]] = {
     "between": rasters.between,
     "class": rasters.by_class,
@@ -47,7 +46,7 @@ _UNITS = {"m": 1.0, "km": 1000.0}
 
 
 def open_map(
-    box: Box,
+    box: Box | None,
     *,
     roads: FilePath | RoadNetwork | None = None,
     prior: FilePath | None = None,
@@ -56,13 +55,14 @@ def open_map(
     """Open a public map of a box.
 
     Args:
-        box: The public box of the data, in its coordinates.
+        box: The public box of the data, in its coordinates; that of the roads if none is given.
         roads: A road network, or a file of one; what lies outside the box is cut off.
-        prior: Where people are likely to be: between (the default with roads: half class, half
-            traffic on fastest ways), class, length, ``centre:x,y,scale``, or a file of public
-            population: .csv with the columns x,y,weight or lon,lat,population. The scale is in
-            the unit of the data, or has one: 7km, 500m.
-        crs: The coordinate system of the box; what could be degrees are degrees without it.
+        prior: Where people are likely to be: between (the default with roads that have classes:
+            half class, half traffic on fastest ways), class, length (the default with other
+            roads), ``centre:x,y,scale``, or a file of public population: .csv with the columns
+            x,y,weight or lon,lat,population. The scale is in the unit of the data, or has one:
+            7km, 500m.
+        crs: The coordinate system of the data; what could be degrees are degrees without it.
 
     >>> from retrasyn.space import Box
     >>> open_map(Box(116.15, 39.75, 116.60, 40.10), prior="centre:116.397,39.908,7km").weighting
@@ -70,14 +70,19 @@ def open_map(
     """
     if roads is None and prior is None:
         raise SettingError("a public map needs roads, a prior or both")
-    coordinates = Coordinates.of(box, crs)
+    if roads is None and box is None:
+        raise SettingError("a public map without roads needs the box of the data")
     digest = hashlib.sha256()
     sources, network = [], None
     if roads is not None:
-        network, name = _roads(roads, digest)
+        found, name = _roads(roads, digest)
         sources.append(f"roads of {name}")
+        network = in_system(found, crs, box, name)
+        box = Box.around(network.x, network.y) if box is None else box
         network = clip(network, box, name)
-    weighting = "between" if prior is None else os.fspath(prior)
+    assert box is not None  # noqa: S101 - there are roads, or it was refused above
+    coordinates = Coordinates.of(box, crs)
+    weighting = _usual(network) if prior is None else os.fspath(prior)
     if weighting in BY_ROADS:
         if network is None:
             raise SettingError(f"the prior {weighting} is made of roads; give roads as well")
@@ -102,16 +107,21 @@ def open_map(
     )
 
 
-def _roads(roads: FilePath | RoadNetwork, digest: hashlib._Hash) -> tuple[RoadNetwork, str]:
-    """Return a network and its name; its files, or else its arrays, are added to the digest."""
+def _usual(network: RoadNetwork | None) -> str:
+    """Return what is made of roads unless it is said: their length, if classes are not known."""
+    return "length" if network is not None and not network.classed else "between"
+
+
+def _roads(roads: FilePath | RoadNetwork, digest: hashlib._Hash) -> tuple[Roads, str]:
+    """Return roads and their name; their files, or else their arrays, are added to the digest."""
     if not isinstance(roads, RoadNetwork):
-        network = read_network(roads)
+        found = read_roads(roads)
         for path in network_files(roads):
             _add_file(digest, path)
-        return network, Path(roads).name
+        return found, Path(roads).name
     for member in fields(roads):
         digest.update(np.ascontiguousarray(getattr(roads, member.name)).tobytes())
-    return roads, "a network"
+    return Roads(roads), "a network"
 
 
 def _add_file(digest: hashlib._Hash, path: Path) -> None:

@@ -12,6 +12,7 @@ from retrasyn.oracles.registry import find_oracle, n_answers
 from retrasyn.privacy.receipt import (
     Composition,
     Lifetime,
+    PublicKnowledge,
     Receipt,
     ReportedRounds,
     ReportNoise,
@@ -25,6 +26,7 @@ from retrasyn.privacy.receipt import (
 )
 from retrasyn.privacy.replay import Replay
 from retrasyn.privacy.usual_place import UsualPlace, telling
+from retrasyn.roads.public_map import PublicMap
 from retrasyn.run_settings import RunSettings
 
 
@@ -212,8 +214,10 @@ def receipt_of(
             enrols_on_sight=run.enrols_on_sight,
             clipped=clipped,
             usual_place=usual_place,
+            mapped=settings.public_map is not None,
         ),
         standard_error=None if errors is None else StandardErrors(*errors),
+        public_map=_public_knowledge(settings.public_map),
         rounds=_rounds_of(state, after),
         composition=composition,
     )
@@ -223,6 +227,15 @@ def noise_of(name: str, epsilon: int, n_answers: int) -> ReportNoise:
     """Return the law of an oracle's reports at a budget in micro-nats."""
     oracle = find_oracle(name).at(epsilon, n_answers)
     return ReportNoise(answers=n_answers, threshold=hex(oracle.threshold), p=oracle.p, q=oracle.q)
+
+
+def _public_knowledge(known: PublicMap | None) -> PublicKnowledge | None:
+    """Return what a receipt says of a public map; its box is that of the grid."""
+    if known is None:
+        return None
+    told = known.to_dict()
+    del told["box"]
+    return PublicKnowledge(**told)
 
 
 def _rounds_of(state: CuratorState, after: int | None) -> ReportedRounds:

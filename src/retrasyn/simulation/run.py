@@ -22,6 +22,7 @@ from retrasyn.messages import Aggregate, Flags, Grant, Release
 from retrasyn.methods import Method
 from retrasyn.privacy.receipt import Composition, Receipt
 from retrasyn.privacy.replay import Replay
+from retrasyn.roads.opening import open_map
 from retrasyn.run_settings import RunOptions, RunSettings
 from retrasyn.simulation.accounting import receipt_of, replays_of
 from retrasyn.simulation.checkpoint import Checkpoint, fingerprint
@@ -36,6 +37,8 @@ from retrasyn.synthesis.shard import MakeSink
 
 if TYPE_CHECKING:
     import os
+
+    from retrasyn.roads.network import RoadNetwork
 
 Progress = Callable[[int, int], None]
 """Called after every timestamp with the number done and the total."""
@@ -196,6 +199,8 @@ def synthesize(
     *,
     grid: int | Grid | None = None,
     box: Box | tuple[float, float, float, float] | None = None,
+    roads: str | os.PathLike[str] | RoadNetwork | None = None,
+    prior: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Progress | None = None,
@@ -214,7 +219,11 @@ def synthesize(
             `faithful` retrasyn-p, if none is given. Or a whole `RunSettings`, beside which no
             grid, box or option may be given.
         grid: Side K of the grid, 6 if none is given, or a whole `Grid`.
-        box: The public bounding box; without it the data's own is taken, with a warning.
+        box: The public bounding box; without it that of the map, or else, with a warning, the
+            data's own.
+        roads: A public road network or a file of one, which streams then drive on. A map drawn
+            from participants' traces is not public.
+        prior: Where people are likely to be, if not on those roads: see `open_map`.
         checkpoint: A folder to keep finished timestamps in.
         resume: Go on from the checkpoint, if the folder holds one.
         progress: Told after every timestamp how far the run is. A KeyboardInterrupt it raises
@@ -236,15 +245,14 @@ def synthesize(
         The synthetic trajectories and the receipt.
     """
     if not isinstance(method, RunSettings):
-        grid, known = _SIDE if grid is None else grid, options.get("public_map")
-        if box is None and known is not None:
-            box = known.box
-        cells = grid if isinstance(grid, Grid) else Grid(Box(*(box or _UNIT)), grid)
-        settings = RunSettings.of(method, grid=cells, **options)
-        if box is None and not isinstance(grid, Grid):
-            settings = over_data(settings, real)
-    elif options or grid is not None or box is not None:
-        raise SettingError("give a RunSettings alone: grid, box and options are a part of it")
+        if roads is not None or prior is not None:
+            if options.get("public_map") is not None:
+                raise SettingError("a public map has its roads and its prior; give it alone")
+            place = grid.box if isinstance(grid, Grid) else None if box is None else Box(*box)
+            options["public_map"] = open_map(place, roads=roads, prior=prior, crs=real.crs)
+        settings = _settings_for(real, method, grid, box, options)
+    elif options or any(part is not None for part in (grid, box, roads, prior)):
+        raise SettingError("give a RunSettings alone: grid, box, map and options are a part of it")
     else:
         settings = method
     if budget is not None and ledger_file is None:
@@ -272,6 +280,22 @@ def synthesize(
     return Synthesis(synthetic, run.receipt(count))
 
 
+def _settings_for(
+    real: Trajectories,
+    method: str | Method | None,
+    grid: int | Grid | None,
+    box: Box | tuple[float, float, float, float] | None,
+    options: RunOptions,
+) -> RunSettings:
+    """Return settings over the box that was given, else that of the map, else the data's own."""
+    grid, known = _SIDE if grid is None else grid, options.get("public_map")
+    if box is None and known is not None:
+        box = known.box
+    cells = grid if isinstance(grid, Grid) else Grid(Box(*(box or _UNIT)), grid)
+    settings = RunSettings.of(method, grid=cells, **options)
+    return over_data(settings, real) if box is None and not isinstance(grid, Grid) else settings
+
+
 def _counted(
     on_release: Callable[[Release], None] | None, run: SimulatedRun, count: ReleaseCount | None
 ) -> Callable[[Release], None] | None:
@@ -293,7 +317,7 @@ def over_data(settings: RunSettings, real: Trajectories) -> RunSettings:
         f"no box was given, so the bounding box of the raw data is used: {format_box(box)}. "
         "It shows the outermost positions and is NOT private; give a public one with --box",
         BoxInferredWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
     return dataclasses.replace(settings, grid=Grid(box, settings.grid.side), box_inferred=True)
 
