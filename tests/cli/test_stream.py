@@ -21,6 +21,7 @@ from support.command_line import (
     run_command,
     write_table,
 )
+from support.public_maps import flags_for
 
 BOX = ("--box", "0,0,1,1")
 
@@ -88,6 +89,7 @@ def released_points(releases):
 def test_a_stream_releases_what_synthesize_writes(method, commuters, tmp_path):
     source = write_table(tmp_path / "in.parquet", commuters)
     flags = [*BOX, "--method", method, "--window", 4, "--seed", 3]
+    flags += flags_for(method, (0, 0, 1, 1), tmp_path)
     out, receipt = tmp_path / "out.parquet", tmp_path / "receipt.json"
 
     recorded = run("synthesize", source, "-o", out, *flags, "--no-ledger")

@@ -5,28 +5,33 @@ import hashlib
 import numpy as np
 
 from retrasyn import METHODS
+from retrasyn.data.writing_roads import write_roads
 from retrasyn.roads.network import RoadNetwork
 from retrasyn.roads.public_map import SIDE, PublicMap
 from retrasyn.space import Box
 
 
-def public_map(box, *, roads=False, seed=0):
-    """Return a map of a box: random weights, and with `roads` a cross of two streets."""
+def cross_of(box):
+    """Return a network of two streets that meet in the middle of a box."""
     x0, y0, x1, y1 = box
     middle = (x0 + x1) / 2, (y0 + y1) / 2
-    cross = RoadNetwork.from_edges(
+    return RoadNetwork.from_edges(
         x=[x0, x1, middle[0], middle[0], middle[0]],
         y=[middle[1], middle[1], y0, y1, middle[1]],
         tail=[0, 1, 2, 3],
         head=[4, 4, 4, 4],
     )
+
+
+def public_map(box, *, roads=False, seed=0):
+    """Return a map of a box: random weights, and with `roads` a cross of two streets."""
     return PublicMap.of(
         Box(*map(float, box)),
         np.random.default_rng(seed).random((SIDE, SIDE)),
         weighting="class" if roads else "made up",
         source=f"made up with seed {seed}",
         sha256=hashlib.sha256(b"%d" % seed).hexdigest(),
-        roads=cross if roads else None,
+        roads=cross_of(box) if roads else None,
     )
 
 
@@ -34,3 +39,12 @@ def map_for(method, box):
     """Return the options that a method needs beside its name: a public map, if any."""
     row = METHODS[method]
     return {"public_map": public_map(box, roads=row.roads)} if row.speeds else {}
+
+
+def flags_for(method, box, folder):
+    """Return the flags that a method needs beside its name; a network is written for it."""
+    row = METHODS[method]
+    if not row.roads:
+        return ["--prior", "centre:{},{},1".format(*box[:2])] if row.speeds else []
+    write_roads(cross_of(box), folder / "cross.geojson")
+    return ["--roads", folder / "cross.geojson"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from retrasyn.errors import SettingError
-from retrasyn.files import is_there
 from retrasyn.oracles.registry import OracleWish
 from retrasyn.roads import NOT_PUBLIC
 
@@ -255,7 +255,7 @@ def own_roads(source: Path | None) -> Path | None:
     from retrasyn.data.writing_roads import roads_beside
 
     beside = None if source is None else roads_beside(source)
-    return beside if beside is not None and is_there(beside) else None
+    return beside if beside is not None and os.path.exists(beside) else None  # noqa: PTH110 - as in reading files
 
 
 def open_public_map(

@@ -33,7 +33,7 @@ def read_geojson(path: Path) -> Roads:
     for number, feature in enumerate(_features(path, whole), 1):
         try:
             for places, tags in _lines(feature):
-                lines.add(places, tags)
+                lines.add([place[:2] for place in places], tags)
         except (InputError, KeyError, TypeError, ValueError) as error:
             why = error if isinstance(error, InputError) else "it is malformed"
             raise InputError(f"{path}, feature {number}: {why}") from None
