@@ -191,16 +191,31 @@ class Manifest:
     presence: Literal["count", "flags", "hidden"]
     jump: Literal["split", "clamp"]
     size_source: Literal["counted", "estimated"]
-    strata: tuple[str, ...]  # questions asked: names of `Question.about`
+    strata: tuple[Topic, ...]  # questions asked
     other_shares: tuple[int, ...]  # millionths of the devices for each of `other_strata`
     ages: tuple[int, ...]  # thresholds of "older", ascending
     lifetime_cap: int  # micro-nats a device may spend in its lifetime
     retention: int  # timestamps for which single reports are kept
+    speeds: tuple[int, ...] = ()  # thresholds of "faster", ascending
+    public_map: bytes = b""  # SHA-256 of the public map's files, 32 bytes; empty if there is none
 
     @property
-    def other_strata(self) -> tuple[str, ...]:
+    def other_strata(self) -> tuple[Topic, ...]:
         """What some devices answer for life in the place of their state; the last of `strata`."""
         return self.strata[len(self.strata) - len(self.other_shares) :]
+
+    def thresholds(self, about: str) -> tuple[int, ...]:
+        """Return the thresholds a device may be asked about; 0 for a question without any."""
+        return {"older": self.ages, "faster": self.speeds}.get(about, (0,))
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """Everything that devices may be asked."""
+        return tuple(
+            Question(about=about, threshold=threshold)
+            for about in self.strata
+            for threshold in self.thresholds(about)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,6 @@ from retrasyn.audit.game import ATTACKS, FIRST_AT, Game, manifest_of
 from retrasyn.audit.window import audit_window
 from retrasyn.device import ledger, rules
 from retrasyn.errors import SettingError
-from retrasyn.messages import Question
 
 EPSILON = 1_000_000
 
@@ -33,15 +32,18 @@ def test_where_transitions_are_protected_a_window_of_positions_costs_twice():
 
 def test_the_two_persons_differ_in_exactly_the_states_that_touch_the_window():
     game = game_of("always")
-    for question, n_beyond in ((Question(), 1), (Question(about="cell"), 0)):
-        differ = [one != other for one, other in zip(*game.answers[question], strict=True)]
-        inside = range(FIRST_AT, FIRST_AT + game.manifest.window + n_beyond)
+    window = range(FIRST_AT, FIRST_AT + game.manifest.window)
+    ends = (FIRST_AT, FIRST_AT + game.manifest.window)
+    for name, inside in (("always", (*window, ends[1])), ("cells", window), ("speeds", ends)):
+        game = game_of(name)
+        differ = [one != other for one, other in zip(*list(game.answers.values())[-1], strict=True)]
         assert differ == [real in inside for real in range(len(differ))]
 
 
-def test_a_device_that_reports_its_cell_speaks_for_it():
-    game = game_of("cells")
-    assert game.manifest.strata == ("transition", "cell")
+@pytest.mark.parametrize(("attack", "role"), [("cells", "cell"), ("speeds", "faster")])
+def test_a_device_that_reports_its_cell_or_how_far_it_moved_speaks_for_it(attack, role):
+    game = game_of(attack)
+    assert game.manifest.strata == ("transition", role)
     scores = {person: sum(game.run(person).score for _ in range(400)) for person in (0, 1)}
     assert scores[0] > 0 > scores[1]
 
@@ -98,6 +100,7 @@ FAULTS = {
     "edges": [(ledger, "counts", sooner_by_one)],
     "always": [(rules, "check_budget", anything_goes)],
     "cells": [(rules, "check_budget", anything_goes)],
+    "speeds": [(rules, "check_budget", anything_goes)],
     "ceiling": [
         (rules, "BEFORE_RESENDING", rules.BEFORE_RESENDING[:2]),
         (rules, "check_budget", anything_goes),

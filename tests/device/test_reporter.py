@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import itertools
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -17,13 +18,23 @@ from retrasyn.device.memory import DeviceMemory, read_memory, write_memory
 from retrasyn.device.rules import Sampling, draw_lots
 from retrasyn.device.signatures import draw_x25519, share_x25519, verify_ed25519
 from retrasyn.errors import EntropyError, LedgerError, MissingExtra, WireError
-from retrasyn.messages import ABSENT, ENTERING, MICRO, MOVING, QUITTING, Ack, Question
+from retrasyn.messages import ABSENT, ENTERING, MICRO, MOVING, QUITTING, SPEEDS, Ack, Question
+from retrasyn.oracles.threshold import noise_threshold
 from retrasyn.wire import decode_report, encode_ack, encode_round
 from retrasyn.wire.canonical import signed_part
 from retrasyn.wire.frames import acked_part, tag_of
 from retrasyn.wire.keys import CuratorKeys
 from retrasyn.wire.statuses import HTTP_STATUS, REACTIONS, STATUSES
-from support.campaigns import DEVICE, DEVICE_KEY, KEY, Campaign, manifest_of, sign, verify
+from support.campaigns import (
+    DEVICE,
+    DEVICE_KEY,
+    EPOCH,
+    KEY,
+    Campaign,
+    manifest_of,
+    sign,
+    verify,
+)
 from support.feeding import fed
 
 HALF = MICRO // 2
@@ -560,15 +571,28 @@ def test_presence_is_answered_by_yes_or_no():
 
 def test_roles_have_their_share_in_the_order_of_the_strata():
     manifest = manifest_of(
-        strata=("transition", "older", "cell"), other_shares=(100_000, 450_000), ages=(2,)
+        **(
+            FASTER
+            | {
+                "strata": ("transition", "older", "faster", "cell"),
+                "other_shares": (100_000, 50_000, 450_000),
+                "ages": (2,),
+            }
+        )
     )
     roles = [
         Sampling(manifest, draw_lots(fed([0, -(-k * 2**64 // 1000)]))).role for k in range(1000)
     ]
-    assert roles == ["older"] * 100 + ["cell"] * 450 + [""] * 450
+    assert roles == ["older"] * 100 + ["faster"] * 50 + ["cell"] * 450 + [None] * 400
 
 
 CELLS = {"strata": ("transition", "cell"), "other_shares": (999_999,)}
+FASTER = {
+    "strata": ("transition", "faster"),
+    "other_shares": (999_999,),
+    "speeds": SPEEDS,
+    "public_map": bytes(32),
+}
 HIDDEN = {"presence": "hidden", "size_source": "estimated"}
 FLAGS = {"strata": ("move", "enter", "quit", "cell"), "presence": "flags"}
 
@@ -576,7 +600,7 @@ FLAGS = {"strata": ("move", "enter", "quit", "cell"), "presence": "flags"}
 def test_a_share_of_one_half_is_exactly_half_of_all_lots():
     manifest = manifest_of(**(CELLS | {"other_shares": (MICRO // 2,)}))
     lots = [draw_lots(fed([0, role])) for role in (2**63 - 1, 2**63)]
-    assert [Sampling(manifest, each).role for each in lots] == ["cell", ""]
+    assert [Sampling(manifest, each).role for each in lots] == ["cell", None]
 
 
 @pytest.mark.parametrize(
@@ -606,12 +630,75 @@ def test_a_device_in_the_role_of_cells_reports_at_its_phase_and_nothing_else():
     assert {entry.lookback for entry in world.store.memory.entries} == {1}
 
 
+@pytest.mark.parametrize(("word", "threshold"), [(0, 2), (5, 6), (2, 20), (2**64 - 1, 60)])
+def test_who_tells_how_far_it_moved_does_so_while_it_goes_on_sharing(word, threshold):
+    sampling = Sampling(manifest_of(**FASTER), draw_lots(fed([0, 0])))
+    asked = Question(about="faster", threshold=threshold)
+    assert sampling.question(MOVING, fed([word])) == asked
+    assert [sampling.question(kind, fed([])) for kind in (ENTERING, QUITTING, ABSENT)] == [None] * 3
+    assert sampling.cycle == sampling.manifest.gap
+
+
+def test_a_device_in_the_role_of_speeds_reports_at_its_phase_and_nothing_else():
+    dice = random.Random(4)
+    words = itertools.chain([1, 0], iter(lambda: dice.getrandbits(64), None))
+    world = World(**FASTER, sampling="phase", words=fed(words))
+    told = [
+        decode_report(answer.frame, DEVICE_KEY, oracle="oue")
+        for answer in map(world.answer, range(3, 90))
+        if isinstance(answer, Answer)
+    ]
+    assert {report.t % 3 for report in told} == {1}
+    assert len(told) == 29
+    assert {report.n_answers for report in told} == {1}
+    assert {report.question for report in told} == {32, 33, 34, 35}
+    assert {entry.lookback for entry in world.store.memory.entries} == {1}
+
+
+@pytest.mark.parametrize("oracle", ["oue", "grr", "olh"])
+def test_how_far_it_moved_is_a_yes_or_no_that_all_of_epsilon_hides(oracle):
+    for word, bits in ((noise_threshold(MICRO) - 1, b"\1"), (noise_threshold(MICRO), b"\0")):
+        world = World(**FASTER, oracle=oracle, words=fed([0, 0, 3, 0, word]))
+        answer = world.reporter.answer(world.campaign.ask(3), world.campaign.at(3), Always(MOVING))
+        report = decode_report(answer.frame, DEVICE_KEY, oracle=oracle)
+        assert (report.question, report.bits, report.epsilon) == (35, bits, MICRO)
+
+
+def test_a_manifest_of_the_same_campaign_with_another_map_is_refused_and_nothing_changes():
+    world = World(**FASTER)
+    before = world.store.memory
+    for other in (bytes(31) + b"1", b""):
+        changes = {"public_map": other} if other else {"strata": ("transition",), **NOTHING_ASKED}
+        changed = Campaign(dataclasses.replace(world.campaign.manifest, **changes))
+        with pytest.raises(WireError, match="names another public map than the pinned one"):
+            world.reporter.pin(changed.envelope, world.campaign.at(3))
+        assert world.store.memory == before
+        refused = world.reporter.answer(changed.ask(3), world.campaign.at(3), world.tracker)
+        assert rule_of(refused) == 1
+    assert world.answered(range(3, 9)) == [4, 7]
+
+
+@pytest.mark.parametrize("new", [{"name": "another"}, {"epoch": EPOCH + 60}, {"key": bytes(32)}])
+def test_a_new_campaign_may_have_another_map(new):
+    world = World(**FASTER)
+    other = Campaign(
+        dataclasses.replace(world.campaign.manifest, public_map=bytes(31) + b"1", **new)
+    )
+    key = new.get("key", KEY)
+    world.reporter.pin(sign("manifest", other.text, key), world.campaign.at(3))
+    assert world.store.memory.pinned == other.text
+
+
+NOTHING_ASKED = {"other_shares": (), "speeds": (), "public_map": b""}
+
+
 @pytest.mark.parametrize(
     ("strata", "changes", "gaps"),
     [
         (("transition", "older"), {"ages": (2,)}, 3),
         (("transition", "present"), {"presence": "hidden", "size_source": "estimated"}, 1),
         (("transition", "cell"), {}, 1),
+        (("transition", "faster"), {"speeds": (2,), "public_map": bytes(32)}, 1),
     ],
 )
 def test_only_who_answers_about_ages_waits_for_three_gaps(strata, changes, gaps):

@@ -39,9 +39,20 @@ def said(log, *things):
     return "\n".join([*texts, *map(repr, things), *map(str, things)])
 
 
-def test_nothing_secret_is_said_on_the_way_to_a_report_or_a_refusal(tmp_path, caplog, capfd):
+FASTER = {
+    "strata": ("transition", "faster"),
+    "other_shares": (50_000,),
+    "speeds": (2, 6),
+    "public_map": bytes(32),
+}
+
+
+@pytest.mark.parametrize("changes", [{}, FASTER])
+def test_nothing_secret_is_said_on_the_way_to_a_report_or_a_refusal(
+    changes, tmp_path, caplog, capfd
+):
     caplog.set_level(logging.DEBUG)
-    campaign = Campaign(manifest_of(window=2))
+    campaign = Campaign(manifest_of(window=2, **changes))
     store = SQLiteStore(tmp_path / "ledger")
     reporter = Reporter(device=DEVICE, key=KEY, store=store, verify=verify)
     tracker = Tracker(campaign.manifest)

@@ -18,6 +18,8 @@ def test_a_seeded_bug_is_noticed(bug, monkeypatch):
         ledger_bugs.noticed_by_setting_the_clock_back,
         ledger_bugs.noticed_by_watching_roles,
         ledger_bugs.noticed_by_comparing_places,
+        ledger_bugs.noticed_by_counting_answers,
+        ledger_bugs.noticed_by_changing_what_came_before,
     ],
 )
 def test_nothing_is_noticed_where_no_bug_was_seeded(notices):

@@ -11,7 +11,7 @@ from retrasyn.device import Tracker
 from retrasyn.device.tracker import NULL, Numbering, cell_of, numbering_of
 from retrasyn.errors import EntropyError
 from retrasyn.interpretation import SAFE
-from retrasyn.messages import ABSENT, ENTERING, MICRO, MOVING, QUITTING, Grant, Question
+from retrasyn.messages import ABSENT, ENTERING, MICRO, MOVING, QUITTING, SPEEDS, Grant, Question
 from retrasyn.simulation.population import Identities, SimulatedDevices, Step
 from retrasyn.space import Box, Grid, StateSpace
 from support.campaigns import manifest_of
@@ -292,6 +292,94 @@ def test_the_cell_told_is_the_true_one_and_nothing_outside_the_box_or_after_a_st
     assert tracker.answer(cell, 5) == NULL
 
 
+FASTER = {
+    "strata": ("transition", "faster"),
+    "other_shares": (50_000,),
+    "speeds": SPEEDS,
+    "public_map": bytes(32),
+}
+
+
+def faster_than(tracker, t):
+    """Return the thresholds beyond which a device says that it moved."""
+    asked = {n: Question(about="faster", threshold=n) for n in SPEEDS}
+    return [n for n, question in asked.items() if tracker.answer(question, t) == 0]
+
+
+def test_how_far_a_device_moved_is_measured_by_the_longer_side_of_the_box():
+    tracker = Tracker(manifest_of(box=(0, 0, MICRO, 10 * MICRO), **FASTER))
+    told = []
+    for t, y in enumerate([0.0, 0.02, 0.05, 0.3, 1.0]):
+        tracker.observe(t, (0.5, y), boot=t * MINUTE)
+        told.append(faster_than(tracker, t))
+    assert told == [[], [], [2], [2, 6, 20], [2, 6, 20, 60]], "of 10, and no more than is no"
+
+
+@pytest.mark.parametrize("lost", [None, (99.0, 99.0)])
+def test_without_two_places_in_the_box_a_device_says_it_did_not_move(lost):
+    tracker, told = Tracker(manifest_of(**FASTER)), []
+    for t, fix in enumerate([(1.0, 1.0), lost, (5.0, 5.0), (1.0, 1.0)]):
+        tracker.observe(t, fix, boot=t * MINUTE)
+        told.append(faster_than(tracker, t))
+    assert told == [[], [], [], list(SPEEDS)]
+    assert faster_than(tracker, 4) == []
+    tracker.stop(4, boot=4 * MINUTE)
+    assert faster_than(tracker, 4) == []
+    tracker.observe(5, (5.0, 5.0), boot=5 * MINUTE)
+    assert faster_than(tracker, 5) == [], "a new start"
+
+
+def test_places_that_only_their_numbers_put_side_by_side_are_no_distance():
+    tracker = Tracker(manifest_of(**FASTER))
+    tracker.observe(0, (1.0, 1.0), boot=0)
+    tracker.observe(1, (5.0, 5.0), boot=MINUTE)
+    assert faster_than(tracker, 1) == list(SPEEDS)
+    tracker.observe(1, (5.0, 5.0), boot=2 * MINUTE)
+    assert faster_than(tracker, 1) == [], "it came too late for its timestamp"
+    tracker.observe(2, (1.0, 1.0), boot=9 * MINUTE)
+    assert faster_than(tracker, 2) == []
+
+
+places = st.none() | st.tuples(st.floats(0, 6), st.floats(0, 6))
+
+
+@given(st.lists(places, min_size=1, max_size=20))
+def test_a_tracker_and_a_simulated_device_moved_as_far(path):
+    tracker, identities = Tracker(manifest_of(**FASTER)), Identities.none()
+    identities.add_streams(identities.add_keys(np.array([7], np.uint64), np.array([0])))
+    grid, before = Grid(Box(0, 0, 6, 6), 3), None
+    simulated = SimulatedDevices(
+        identities, StateSpace(grid), SAFE.answer(jump="split"), 4, 0, everybody_reports=False
+    )
+    for t, fix in enumerate(path):
+        moved = np.float32(-1.0 if None in (fix, before) else math.dist(before, fix))
+        here = [] if fix is None else [0]
+        cells = grid.cells_of(*zip(*[fix] * len(here), strict=True)) if here else []
+        simulated.observe(
+            Step(t, np.array(here, np.int32), np.array(cells, np.uint16), moved[None][: len(here)])
+        )
+        if fix is None:
+            tracker.stop(t, boot=t * MINUTE)
+        else:
+            tracker.observe(t, fix, boot=t * MINUTE)
+        for threshold in SPEEDS:
+            asked, least = Question(about="faster", threshold=threshold), threshold / 1000 * 6
+            if abs(moved - least) > 1e-5:  # a simulated distance has 24 bits
+                grant = Grant(t=t, epsilon=1, reporters=np.array([0]), question=asked)
+                assert tracker.answer(asked, t) == simulated.answers_to(grant)[0]
+        before = fix
+
+
+def test_a_device_keeps_no_place_unless_it_may_be_asked_how_far_it_moved():
+    for strata, kept in (({}, [None, None]), (FASTER, [(1.0, 1.0), (2.0, 2.0)])):
+        tracker = Tracker(manifest_of(**strata))
+        tracker.observe(0, (1.0, 1.0), boot=0)
+        tracker.observe(1, (2.0, 2.0), boot=MINUTE)
+        assert [tracker._place_before, tracker._place] == kept
+        tracker.stop(2, boot=2 * MINUTE)
+        assert [tracker._place_before, tracker._place] == [None, None]
+
+
 def test_ages_count_from_the_first_timestamp_of_sharing():
     tracker = Tracker(CLAMP)
     older = Question(about="older", threshold=2)
@@ -304,8 +392,10 @@ def test_ages_count_from_the_first_timestamp_of_sharing():
     assert tracker.answer(older, 99) == NULL
 
 
-def test_a_tracker_never_shows_where_it_is():
-    tracker = Tracker(CLAMP)
+@pytest.mark.parametrize("manifest", [CLAMP, manifest_of(**FASTER)])
+def test_a_tracker_never_shows_where_it_is(manifest):
+    tracker = Tracker(manifest)
     tracker.observe(0, (1.2345, 2.3456), boot=0)
+    tracker.observe(1, (1.2345, 2.3456), boot=MINUTE)
     assert "1.2345" not in repr(tracker)
     assert "_cell" not in repr(tracker)

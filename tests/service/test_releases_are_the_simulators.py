@@ -138,7 +138,7 @@ class Naive:
             return
         device = device_of(frame)
         report = decode_report(frame, self.secrets[device], oracle=self.manifest.oracle)
-        question = question_of(report.question, self.manifest.ages)
+        question = question_of(report.question, self.manifest)
         n = n_answers(question, self.manifest)
         self.who[t, question].append(self.keys[device])
         total = self.sums.setdefault((t, question), [0] * n)

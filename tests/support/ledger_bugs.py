@@ -4,6 +4,7 @@ Run as a script, this lists them with the run of the fuzz that first noticed; th
 `tests/device/test_seeded_bugs.py` demands that each is noticed.
 """
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from retrasyn.device.ledger import LedgerEntry
 from retrasyn.device.memory import REASONS, MemoryCache, Pinned
 from retrasyn.device.rules import Sampling
 from retrasyn.device.store import Witness
-from retrasyn.messages import ABSENT, MOVING, QUITTING, Question
+from retrasyn.messages import ABSENT, MOVING, QUITTING, SPEEDS, Question, Report
 from retrasyn.wire import decode_report
 from support import ledger_fuzz
 from support.campaigns import DEVICE, DEVICE_KEY, Campaign, manifest_of, verify
@@ -280,6 +281,120 @@ def silent_while_it_stays(patch: Patch) -> None:
     patch.setattr(Reporter, "report", report)
 
 
+def speeds_twice_a_gap(patch: Patch) -> None:
+    """How far it moved is told twice in a gap."""
+    cycle, honest = Sampling.cycle.fget, rules.wish_for
+    assert cycle is not None
+
+    def halved(self: Sampling) -> int:
+        return cycle(self) // 2 if self.role == "faster" else cycle(self)
+
+    def wish_for(case: Any, question: Question, uptime: int) -> LedgerEntry:
+        wish = honest(case, question, uptime)
+        return replace(wish, lookback=1 - wish.gap) if question.about == "faster" else wish
+
+    patch.setattr(Sampling, "cycle", property(halved))
+    patch.setattr(rules, "wish_for", wish_for)
+
+
+def speeds_beside_cells(patch: Patch) -> None:
+    """Who tells its cell tells how far it moved, too, half a gap later and beside the ledger."""
+    chosen, asked_for, wish_of = Sampling.chosen, Sampling.question, rules.wish_for
+
+    def also(self: Sampling, asked: Any, words: Any) -> bool:
+        return chosen(self, asked, words) or (
+            self.role == "cell" and chosen(self, replace(asked, t=asked.t - 2), words)
+        )
+
+    def question(self: Sampling, kind: int, words: Any) -> Question | None:
+        honest = asked_for(self, kind, words)
+        turned = honest is not None and honest.about == "cell" and self.manifest.speeds
+        if turned and rules.draw_word(words) % 2:
+            return Question(about="faster", threshold=self.manifest.speeds[0])
+        return honest
+
+    def wish_for(case: Any, question: Question, uptime: int) -> LedgerEntry:
+        wish = wish_of(case, question, uptime)
+        return replace(wish, lookback=1 - wish.gap) if question.about == "faster" else wish
+
+    patch.setattr(Sampling, "chosen", also)
+    patch.setattr(Sampling, "question", question)
+    patch.setattr(rules, "wish_for", wish_for)
+
+
+def speeds_of_anybody(patch: Patch) -> None:
+    """The role of speeds is not for life: in some rounds others have it, too."""
+    honest = Sampling.question
+
+    def question(self: Sampling, kind: int, words: Any) -> Question | None:
+        asked = honest(self, kind, words)
+        if self.role is None and kind == MOVING and rules.draw_word(words) % 4 == 0:
+            return Question(about="faster", threshold=self.manifest.speeds[0])
+        return asked
+
+    patch.setattr(Sampling, "question", question)
+
+
+def threshold_by_how_far_it_moved(patch: Patch) -> None:
+    """The threshold is the largest that was passed: which one is named tells the distance."""
+    honest = Reporter.report
+
+    def report(self: Reporter, envelope: bytes, now: Any, at: Any) -> Any:
+        drawn = self._drawn
+        if drawn is not None and drawn[0].question.about == "faster" and self._cache.pinned:
+            speeds = self._cache.pinned.manifest.speeds
+            asked = [Question(about="faster", threshold=speed) for speed in speeds]
+            passed = [one for one in asked if at.answer(one, drawn[0].t) == 0]
+            self._drawn = replace(drawn[0], question=[asked[0], *passed][-1]), drawn[1]
+        return honest(self, envelope, now, at)
+
+    patch.setattr(Reporter, "report", report)
+
+
+def speeds_at_twice_epsilon(patch: Patch) -> None:
+    """How far it moved is flipped as rarely as if epsilon were twice what the ledger notes."""
+    honest = reporting.row_for
+
+    def row_for(question: Question, oracle: str) -> Any:
+        row = honest(question, oracle)
+        if question.about != "faster":
+            return row
+
+        def report(truth: int, n: int, *, epsilon: int, words: Any) -> bytes:
+            return row.report(truth, n, epsilon=2 * epsilon, words=words)
+
+        return replace(row, report=report)
+
+    patch.setattr(reporting, "row_for", row_for)
+
+
+def speeds_over_a_gap_in_the_fixes(patch: Patch) -> None:
+    """Without a place at t - 1, how far it moved is measured from that at t - 2."""
+    honest = Tracker.observe
+
+    def observe(self: Tracker, t: int, fix: Place, *, boot: int) -> None:
+        older = self._place_before
+        honest(self, t, fix, boot=boot)
+        if self._place_before is None and self.kind(t) == MOVING:
+            self._place_before = older
+
+    patch.setattr(Tracker, "observe", observe)
+
+
+def silent_while_it_moves_slowly(patch: Patch) -> None:
+    """How far it moved is told only where the answer is yes."""
+    honest = Reporter.report
+
+    def report(self: Reporter, envelope: bytes, now: Any, at: Any) -> Any:
+        drawn = self._drawn
+        asked = drawn is not None and drawn[0].question.about == "faster"
+        if asked and at.answer(drawn[0].question, drawn[0].t) < 0:
+            return reporting.Refusal(9, "it did not")
+        return honest(self, envelope, now, at)
+
+    patch.setattr(Reporter, "report", report)
+
+
 def noticed_by_the_fuzz() -> str | None:
     """Return the first run whose recount finds more than epsilon, or None."""
     for seed in range(MOST_RUNS):
@@ -312,15 +427,29 @@ def noticed_by_setting_the_clock_back() -> str | None:
 
 
 Place = tuple[float, float] | None
-CELLS = {"strata": ("transition", "older", "cell"), "other_shares": (300_000, 400_000)}
+ROLES = {
+    "strata": ("transition", "older", "faster", "cell"),
+    "other_shares": (200_000, 250_000, 300_000),
+    "ages": (2, 4),
+    "speeds": SPEEDS,
+    "public_map": bytes(32),
+}
 
 
 def told_by(places: list[Place], stops_at: int = 99, **changes: Any) -> list[list[tuple[int, int]]]:
     """Return (t, question) of the reports of some devices, none of which is ever lied to."""
-    fields = {**CELLS, "ages": (2, 4), "sampling": "phase", "window": 3, **changes}
+    return [
+        [(report.t, report.question) for report in reports]
+        for reports in reports_of(places, stops_at, **changes)
+    ]
+
+
+def reports_of(places: list[Place], stops_at: int = 99, **changes: Any) -> list[list[Report]]:
+    """Return the reports of some devices, none of which is ever lied to."""
+    fields = {**ROLES, "sampling": "phase", "window": 3, **changes}
     campaign, found = Campaign(manifest_of(**fields)), []
     rounds = {t: campaign.ask(t) for t in range(len(places))}
-    for number in range(24):
+    for number in range(32):
         words = random.Random(number).randbytes
         reporter = Reporter(DEVICE, DEVICE_KEY, MemoryStore(), verify, words=words)
         tracker = Tracker(campaign.manifest, words=random.Random(-number).randbytes)
@@ -334,8 +463,7 @@ def told_by(places: list[Place], stops_at: int = 99, **changes: Any) -> list[lis
                 tracker.stop(t, boot=now.boot)
             answer = reporter.answer(envelope, now, tracker)
             if isinstance(answer, Answer):
-                report = decode_report(answer.frame, DEVICE_KEY, oracle="oue")
-                told.append((t, report.question))
+                told.append(decode_report(answer.frame, DEVICE_KEY, oracle="oue"))
         found.append(told)
     return found
 
@@ -344,15 +472,18 @@ def noticed_by_watching_roles() -> str | None:
     """Return who answers two kinds of question, or about its cell out of phase, or stopped."""
     moves = [(0.5 + t % 3, 0.5) for t in range(60)]
     for told in told_by(moves):
-        kinds = {min(question, 16) for _, question in told}
+        kinds = {question & ~15 or question for _, question in told}
         if len(kinds) > 1:
             return f"a device answered {sorted(kinds)}"
-    phases = {tuple({t % 4 for t, asked in told if asked == 5}) for told in told_by(moves)}
-    if len(phases - {()}) < 4:
-        return f"all devices told their cell at the phases {phases}"
-    for stop in range(20, 24):
-        if any((stop, 5) in told for told in told_by(moves, stop)):
-            return f"a device told its cell at {stop}, when it had stopped"
+    for role, codes in (("its cell", {5}), ("how far it moved", {32, 33, 34, 35})):
+        phases = {tuple({t % 4 for t, asked in told if asked in codes}) for told in told_by(moves)}
+        if len(phases - {()}) < 4 or any(len(one) > 1 for one in phases):
+            return f"devices told {role} at the phases {phases}"
+        for stop in range(20, 24):
+            if any(
+                t == stop and asked in codes for told in told_by(moves, stop) for t, asked in told
+            ):
+                return f"a device told {role} at {stop}, when it had stopped"
     return None
 
 
@@ -370,11 +501,38 @@ def noticed_by_comparing_places() -> str | None:
         "strata": ("transition", "present", "cell"),
         "presence": "hidden",
         "size_source": "estimated",
+        "other_shares": (200_000, 400_000),
         "ages": (),
+        "speeds": (),
+        "public_map": b"",
     }
     if told_by(paths["staying"], **hidden) != told_by(paths["staying"], 30, **hidden):
         differ.append("absent")
     return f"it shows who is {', '.join(differ)}" if differ else None
+
+
+def noticed_by_counting_answers() -> str | None:
+    """Return the share of those who say that they moved far, all of whom did, if it is not p."""
+    moves: list[Place] = [(0.5 + t % 5, 0.5) for t in range(120)]
+    alone = {"strata": ("transition", "faster"), "other_shares": (999_999,), "ages": ()}
+    bits = [report.bits[0] for told in reports_of(moves, **alone) for report in told]
+    share, p, spread = sum(bits) / len(bits), 1 / (1 + math.exp(-1)), 0.5 / math.sqrt(len(bits))
+    return None if abs(share - p) < 4 * spread else f"{share:.3f} of {len(bits)} said yes"
+
+
+def noticed_by_changing_what_came_before() -> str | None:
+    """Return what an answer depends on other than the places at t - 1 and t."""
+    for before in (None, (3.0, 3.0)):
+        said = set()
+        for oldest in (None, (1.0, 1.0), (5.0, 5.0)):
+            tracker = Tracker(manifest_of(**ROLES))
+            for t, place in enumerate([oldest, before, (1.0, 1.0)]):
+                tracker.observe(t, place, boot=t * 60_000)
+            asked = [Question(about="faster", threshold=speed) for speed in SPEEDS]
+            said.add(tuple(tracker.answer(question, 2) for question in asked))
+        if len(said) > 1:
+            return f"with {before} at t - 1 the answers depend on t - 2: {said}"
+    return None
 
 
 @dataclass(frozen=True)
@@ -414,6 +572,13 @@ BUGS = [
     Bug(absent_cells_silent_where_presence_is_hidden, noticed_by_comparing_places),
     Bug(silent_outside_the_box, noticed_by_comparing_places),
     Bug(silent_while_it_stays, noticed_by_comparing_places),
+    Bug(speeds_twice_a_gap),
+    Bug(speeds_beside_cells),
+    Bug(speeds_of_anybody, noticed_by_watching_roles),
+    Bug(threshold_by_how_far_it_moved, noticed_by_comparing_places),
+    Bug(speeds_at_twice_epsilon, noticed_by_counting_answers),
+    Bug(speeds_over_a_gap_in_the_fixes, noticed_by_changing_what_came_before),
+    Bug(silent_while_it_moves_slowly, noticed_by_comparing_places),
 ]
 
 

@@ -12,12 +12,13 @@ from typing import Any
 from retrasyn.device import Answer, Instant, Reporter, Tracker
 from retrasyn.device.memory import DeviceMemory, Lost, read_memory, write_memory
 from retrasyn.device.store import Witness
-from retrasyn.messages import MICRO, Manifest
+from retrasyn.messages import MICRO, SPEEDS, Manifest
 from retrasyn.wire import decode_report, encode_round
 from retrasyn.wire.frames import question_of
 from support.campaigns import DEVICE, DEVICE_KEY, EPOCH, Campaign, manifest_of, sign, verify
 
 N_STEPS = 70
+SPEED_ROLE: dict[str, Any] = {"speeds": SPEEDS, "public_map": bytes(32)}
 TAP: list[bytes] = []
 """Where a seeded bug puts bytes that it sends before they are durable."""
 
@@ -171,7 +172,7 @@ class Life:
     def keep_what_was_made(self) -> None:
         """Remember what bytes read that are on disk and may be sent after the restart."""
         memory = None if self.disk.row is None else read_memory(self.disk.row[2])
-        if memory is not None and memory.frame:
+        if memory is not None and memory.frame and memory.entries:
             read = self.read_at(memory.entries[-1].t)
             self.made.setdefault(memory.frame, read)
 
@@ -185,7 +186,7 @@ class Life:
         number = self.pinned
         manifest = self.campaigns[number].manifest
         report = decode_report(frame, DEVICE_KEY, oracle=manifest.oracle)
-        lookback = question_of(report.question, manifest.ages).lookback
+        lookback = question_of(report.question, manifest).lookback
         _, first, last = self.made.get(frame) or self.read_at(report.t)
         if lookback > 1:
             first = last - lookback * manifest.period * 1000
@@ -209,6 +210,13 @@ def campaigns_of(dice: random.Random) -> list[Campaign]:
             "strata": ("transition", "older", "cell"),
             "other_shares": (300_000, 400_000),
             "ages": (2, 4),
+        },
+        {"strata": ("transition", "faster"), "other_shares": (500_000,), **SPEED_ROLE},
+        {
+            "strata": ("transition", "older", "faster", "cell"),
+            "other_shares": (200_000, 300_000, 200_000),
+            "ages": (2, 4),
+            **SPEED_ROLE,
         },
     ]
     made = []
@@ -284,6 +292,8 @@ def false_window(life: Life) -> None:
             strata=("transition",),
             presence="count",
             other_shares=(),
+            speeds=(),
+            public_map=b"",
         )
     )
     life.give(shorter.ask(max(life.own_t(), 0)))

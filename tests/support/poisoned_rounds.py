@@ -11,6 +11,7 @@ from retrasyn.methods import find_method
 from retrasyn.oracles.oue import OUE
 from retrasyn.poisoning import EvidencePool, Inspection, inspect
 from retrasyn.wire.frames import question_code
+from support.campaigns import manifest_of
 
 EPSILON = 1_000_000
 N_STATES, N_CELLS = 328, 36  # of a grid of 6 x 6
@@ -126,7 +127,7 @@ _OTHERS = find_method("steered").division.other_shares
 ROLES = {"transition": 1 - sum(_OTHERS), "cell": _OTHERS[-1]}
 """What is inspected, by the share of the devices that report it; the others tell ages."""
 N_ANSWERS = {"transition": N_STATES, "cell": N_CELLS}
-_CODES = {role: question_code(Question(about=role), ()) for role in ROLES}
+_CODES = {role: question_code(Question(about=role), manifest_of()) for role in ROLES}
 
 
 def campaign(

@@ -62,11 +62,11 @@ class Senders:
     def report(self, key, t, *, about="transition", threshold=0, salt=b"", secret=None, **changes):
         """Return the frame of a device: its bits are noise of their own, and always the same."""
         question = Question(about=about, threshold=threshold)
-        code = question_code(question, self.manifest.ages)
+        code = question_code(question, self.manifest)
         epsilon = changes.pop("epsilon", self.manifest.epsilon)
         fields = {
             "question": code,
-            "n_answers": n_answers(question_of(code, self.manifest.ages), self.manifest),
+            "n_answers": n_answers(question_of(code, self.manifest), self.manifest),
             "t": t,
             "epsilon": epsilon,
             "manifest": self.campaign.id,

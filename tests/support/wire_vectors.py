@@ -11,7 +11,18 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from retrasyn.device.signatures import share_x25519
 from retrasyn.device.store import Witness, write_witness
-from retrasyn.messages import ENTERING, MICRO, MOVING, QUITTING, Ack, Heartbeat, Question, Report
+from retrasyn.messages import (
+    ENTERING,
+    MICRO,
+    MOVING,
+    QUITTING,
+    SPEEDS,
+    Ack,
+    Heartbeat,
+    Manifest,
+    Question,
+    Report,
+)
 from retrasyn.oracles.single import report_binary, report_hash, report_symbol, report_unary
 from retrasyn.oracles.threshold import hash_range, lie_threshold, noise_threshold
 from retrasyn.wire import (
@@ -141,10 +152,22 @@ def campaign() -> dict[str, Any]:
         "public_key": _public().hex(),
         "manifest": _signed("manifest", text),
         "manifest_id": manifest_id(text).hex(),
+        "manifest_with_a_public_map": _signed("manifest", encode_manifest(_mapped(manifest))),
         "rounds": rounds,
         "manifest_fields": sorted(MANIFEST_FIELDS),
         "round_fields": sorted(ROUND_FIELDS),
     }
+
+
+def _mapped(manifest: Manifest) -> Manifest:
+    """Return the same campaign with a public map, which also asks how far devices moved."""
+    return replace(
+        manifest,
+        strata=("transition", "older", "faster", "cell"),
+        other_shares=(100_000, 50_000, 450_000),
+        speeds=SPEEDS,
+        public_map=bytes(range(32)),
+    )
 
 
 def _ack(status: str, frame: bytes) -> bytes:
@@ -208,7 +231,7 @@ def keys() -> dict[str, Any]:
 
 def frames() -> dict[str, Any]:
     """Return whole reports with their tags, and acknowledgements of the first."""
-    ages = (2, 6, 16, 42)
+    manifest = manifest_of(ages=(2, 6, 16, 42), speeds=SPEEDS)
     made = []
     for oracle, question, n, bits in (
         ("oue", Question(), 328, report_unary(7, 328, epsilon=MICRO, words=fed(words_of(0, 328)))),
@@ -218,11 +241,12 @@ def frames() -> dict[str, Any]:
         ("oue", Question(about="present"), 1, b"\x01"),
         ("oue", Question(about="older", threshold=16), 1, b"\x00"),
         ("oue", Question(about="cell"), 36, b"\x01\x00\x00\x80\x08"),
+        ("oue", Question(about="faster", threshold=20), 1, b"\x01"),
         ("grr", Question(), 328, b"\x48\x01"),
         ("olh", Question(), 328, b"\x01\x02\x03\x04\x03"),
     ):
         report = Report(
-            question=question_code(question, ages),
+            question=question_code(question, manifest),
             n_answers=n,
             t=77,
             epsilon=MICRO,
@@ -260,7 +284,8 @@ def frames() -> dict[str, Any]:
         "manifest_id": bytes(range(8)).hex(),
         "t": 77,
         "epsilon": MICRO,
-        "ages": list(ages),
+        "ages": list(manifest.ages),
+        "speeds": list(manifest.speeds),
         "reports": made,
         "acks_of_the_first_report": acks,
         "heartbeats": heartbeats,

@@ -109,7 +109,7 @@ def test_a_report_under_another_key_is_refused_without_naming_either():
     ("changes", "oracle", "why"),
     [
         ({"question": 6}, "oue", "question 6"),
-        ({"question": 32}, "oue", "question 32"),
+        ({"question": 48}, "oue", "question 48"),
         ({"n_answers": 0}, "oue", "out of range"),
         ({"n_answers": 65_536}, "oue", "out of range"),
         ({"t": -1}, "oue", "out of range"),
@@ -124,6 +124,8 @@ def test_a_report_under_another_key_is_refused_without_naming_either():
         ({"bits": bytes(4) + b"\4"}, "olh", "padding"),
         ({"question": 4, "n_answers": 1, "bits": b"\2"}, "oue", "padding"),
         ({"question": 16, "n_answers": 2, "bits": b"\1"}, "oue", "padding"),
+        ({"question": 32, "n_answers": 2, "bits": b"\1"}, "oue", "padding"),
+        ({"question": 47, "n_answers": 1, "bits": b"\2"}, "oue", "padding"),
     ],
 )
 def test_a_report_that_no_device_makes_is_refused_on_both_sides(changes, oracle, why):
@@ -212,16 +214,27 @@ def test_an_acknowledgement_proves_one_status_of_one_frame_to_one_device():
         Question(about="present"),
         Question(about="cell"),
         Question(about="older", threshold=6),
+        Question(about="faster", threshold=20),
     ],
 )
 def test_every_question_has_a_code_and_comes_back(question):
-    assert question_of(question_code(question, (2, 6)), (2, 6)) == question
+    manifest = manifest_of(
+        strata=(*CODES, "older", "faster"), ages=(2, 6), speeds=(2, 6, 20)
+    )  # more than one campaign ever asks
+    code = question_code(question, manifest)
+    assert question_of(code, manifest) == question
+    assert code == CODES.get(question.about, {"older": 17, "faster": 34}.get(question.about))
 
 
-@pytest.mark.parametrize("code", [6, 15, 18, 255])
+CODES = {"transition": 0, "move": 1, "enter": 2, "quit": 3, "present": 4, "cell": 5}
+
+
+@pytest.mark.parametrize("code", [1, 4, 5, 6, 15, 18, 31, 34, 48, 255])
 def test_a_code_that_names_no_question_of_the_manifest_is_refused(code):
+    strata = ("transition", "older", "faster")
+    manifest = manifest_of(strata=strata, ages=(2, 6), speeds=(2, 6))
     with pytest.raises(WireError, match=f"question {code}"):
-        question_of(code, (2, 6))
+        question_of(code, manifest)
 
 
 def test_the_number_of_answers_is_that_of_the_simulated_devices():

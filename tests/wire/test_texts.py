@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrasyn.errors import WireError
-from retrasyn.messages import MICRO
+from retrasyn.messages import MICRO, SPEEDS
 from retrasyn.wire import (
     decode_manifest,
     decode_round,
@@ -20,7 +20,7 @@ from retrasyn.wire import (
     round_hash,
 )
 from retrasyn.wire.canonical import MAX_TEXT, read_canonical, seal, unseal, write_canonical
-from retrasyn.wire.texts import choice, digits, hexadecimal, name, names, numbers, whole
+from retrasyn.wire.texts import OPTIONAL, choice, digits, hexadecimal, name, names, numbers, whole
 from support.campaigns import Campaign, manifest_of
 
 MANIFESTS = [
@@ -47,9 +47,25 @@ MANIFESTS = [
         size_source="estimated",
     ),
     manifest_of(n_states=49, oracle="grr"),
+    manifest_of(
+        strata=("transition", "faster"), other_shares=(5,), speeds=(7,), public_map=bytes(32)
+    ),
+    manifest_of(
+        strata=("transition", "older", "faster", "cell"),
+        other_shares=(100_000, 50_000, 450_000),
+        ages=(2, 6),
+        speeds=SPEEDS,
+        public_map=bytes(range(32)),
+    ),
     manifest_of(name='Köln, "quoted" and 東京', oracle="olh"),
 ]
 ROUND = Campaign(manifest_of()).round_of(4)
+FASTER = {
+    "strata": ("transition", "faster"),
+    "other_shares": (50_000,),
+    "speeds": (2, 6),
+    "public_map": bytes(32),
+}
 
 
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=range(len(MANIFESTS)))
@@ -158,7 +174,7 @@ def test_texts_hold_no_floats_and_sorted_keys():
             },
             "hidden",
         ),
-        ({"other_shares": (5,)}, "one share for each of older, present and cell"),
+        ({"other_shares": (5,)}, "one share for each of older, present, faster and cell"),
         ({"strata": ("transition", "older"), "ages": (2,)}, "one share for each"),
         ({"strata": ("transition", "cell")}, "one share for each"),
         ({"strata": ("transition", "cell"), "other_shares": (5, 5)}, "one share for each"),
@@ -166,9 +182,9 @@ def test_texts_hold_no_floats_and_sorted_keys():
             {
                 "strata": ("move", "enter", "quit", "cell"),
                 "presence": "flags",
-                "other_shares": (5, 5, 5),
+                "other_shares": (5, 5, 5, 5),
             },
-            "0 to 2 numbers",
+            "0 to 3 numbers",
         ),
         (
             {
@@ -187,6 +203,21 @@ def test_texts_hold_no_floats_and_sorted_keys():
         ({"strata": ("transition", "older"), "other_shares": (5,), "ages": (6, 2)}, "ages must"),
         ({"strata": ("transition", "older"), "other_shares": (5,), "ages": (9,)}, "ages must"),
         ({"ages": (2,)}, "ages must"),
+        (FASTER | {"speeds": ()}, "speeds must ascend, and they and public_map be there iff"),
+        (FASTER | {"public_map": b""}, "speeds must ascend, and they and public_map be"),
+        (FASTER | {"speeds": (6, 2)}, "speeds must ascend"),
+        (FASTER | {"speeds": (2, 2)}, "speeds must ascend"),
+        (FASTER | {"speeds": (0, 2)}, "1 to 16 numbers"),
+        (FASTER | {"speeds": tuple(range(1, 18))}, "1 to 16 numbers"),
+        (FASTER | {"public_map": bytes(31)}, "public_map must be 32 bytes"),
+        (FASTER | {"strata": ("faster",)}, "strata must be asked together"),
+        (FASTER | {"strata": ("transition", "cell", "faster")}, "strata must be asked together"),
+        (
+            FASTER | {"presence": "hidden", "size_source": "estimated"},
+            "hidden presence goes with an estimated size, no ages and no speeds",
+        ),
+        ({"speeds": (2,), "public_map": bytes(32)}, "there iff faster is asked"),
+        ({"public_map": bytes(32)}, "there iff faster is asked"),
         ({"lifetime_cap": 999_999}, "lifetime_cap"),
         ({"name": ""}, "name must be"),
         ({"name": "two\nlines"}, "name must be"),
@@ -251,6 +282,18 @@ def test_a_manifest_with_a_field_of_another_kind_is_refused(fields):
     honest = json.loads(encode_manifest(manifest_of()))
     with pytest.raises(WireError, match="must be"):
         decode_manifest(write_canonical(honest | fields))
+
+
+def test_a_manifest_without_a_map_has_no_field_for_it_and_one_with_a_map_has_both():
+    without, fields = (json.loads(encode_manifest(manifest_of(**c))) for c in ({}, FASTER))
+    assert fields.keys() - without.keys() == OPTIONAL
+    for empty in ({"speeds": []}, {"public_map": ""}, {"speeds": [], "public_map": ""}):
+        with pytest.raises(WireError, match="must be"):
+            decode_manifest(write_canonical(without | empty))
+    for lacking in OPTIONAL:
+        rest = {label: value for label, value in fields.items() if label != lacking}
+        with pytest.raises(WireError, match="there iff faster is asked"):
+            decode_manifest(write_canonical(rest))
 
 
 def test_a_round_that_closes_before_it_opens_is_not_written():
@@ -340,10 +383,15 @@ def test_what_is_refused_does_not_depend_on_what_the_interpreter_can_read():
 
 def test_the_manifest_with_the_most_brackets_is_read():
     widest = manifest_of(
-        name="[" * 64, strata=("transition", "older"), other_shares=(100_000,), ages=(2, 6)
+        name="[" * 64,
+        strata=("transition", "older", "faster"),
+        other_shares=(100_000, 50_000),
+        ages=(2, 6),
+        speeds=SPEEDS,
+        public_map=bytes(32),
     )
     text = encode_manifest(widest)
-    assert text.count(b"[") + text.count(b"{") == 69
+    assert text.count(b"[") + text.count(b"{") == 70
     assert decode_manifest(text) == widest
 
 

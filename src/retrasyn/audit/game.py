@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Literal
 
 from retrasyn.device import Answer, Instant, MemoryStore, Reporter, Tracker
-from retrasyn.messages import MICRO, TRANSITION, Manifest, Question, Round
+from retrasyn.messages import MICRO, Manifest, Question, Round
 from retrasyn.oracles.threshold import WORD, noise_threshold
 from retrasyn.wire import decode_report, encode_manifest, encode_round, manifest_id, round_hash
 from retrasyn.wire.canonical import seal
@@ -47,7 +47,7 @@ class Attack:
     name: str
     about: str
     move: Callable[[int, int], Move]
-    cells: bool = False  # whether the device reports its cell, not its transition
+    role: Literal["cell", "faster"] | None = None  # what is reported in place of the transition
 
 
 def _every_round(*sends: Version) -> Callable[[int, int], Move]:
@@ -93,7 +93,13 @@ _OTHERWISE = Version(grace=6)
 ATTACKS = (
     Attack(name="edges", about="asks at both ends of the window", move=_edges),
     Attack(name="always", about="asks in every round", move=_every_round(HONEST)),
-    Attack(name="cells", about="asks for the cell in every round", move=_inside, cells=True),
+    Attack(name="cells", about="asks for the cell in every round", move=_inside, role="cell"),
+    Attack(
+        name="speeds",
+        about="asks in every round how far it moved",
+        move=_every_round(HONEST),
+        role="faster",
+    ),
     Attack(name="repeats", about="sends every round twice", move=_every_round(HONEST, HONEST)),
     Attack(name="versions", about="sends two versions", move=_every_round(HONEST, _OTHERWISE)),
     Attack(name="ceiling", about="tries twice epsilon", move=_every_round(_TOO_MUCH, HONEST)),
@@ -108,6 +114,8 @@ ATTACKS = (
 _SIDE = 3
 _PERIOD = 60
 _KNOWN, _ONE, _OTHER = (0.5, 0.5), (1.5, 0.5), (1.5, 1.5)  # neighbours of one another
+_BETWEEN = 400
+"""Thousandths of the box's side: farther than from the known place to one, nearer than to other."""
 _DEVICE, _KEY = bytes(16), bytes(32)
 _SIGNATURE = bytes(64)  # the curator owns the key, so signatures do not constrain it
 
@@ -178,14 +186,12 @@ class Game:
     prepared: MemoryStore = field(init=False)  # of a device whose initial quarantine is over
 
     def __post_init__(self) -> None:
-        if self.attack.cells:  # all but one in a million devices have this role
-            self.manifest = replace(
-                self.manifest, strata=("transition", "cell"), other_shares=(MICRO - 1,)
-            )
+        if self.attack.role is not None:  # all but one in a million devices have this role
+            self.manifest = _in_role(self.manifest, self.attack.role)
         self.moments = tuple(self._moments())
         self.answers = {
             question: (self._answers_of(0, question), self._answers_of(1, question))
-            for question in (TRANSITION, Question(about="cell"))
+            for question in self.manifest.questions
         }
         self.prepared = MemoryStore()
         _reporter(self.prepared).pin(LyingCampaign(self.manifest).envelope, Instant(wall=0, boot=0))
@@ -218,8 +224,10 @@ class Game:
     def _score(self, frame: bytes, real: int, run: Run) -> None:
         """Add the log-likelihood ratio of one report."""
         report = decode_report(frame, _KEY, oracle=self.manifest.oracle)
-        bits, question = int.from_bytes(report.bits, "little"), question_of(report.question, ())
-        first, second = (bits >> answers[real] & 1 for answers in self.answers[question])
+        question = question_of(report.question, self.manifest)
+        first, second = (
+            _supports(report.bits, answers[real], question) for answers in self.answers[question]
+        )
         noise = noise_threshold(report.epsilon)
         run.score += math.log((WORD - noise) / noise) * (first - second)
         run.reports += 1
@@ -285,6 +293,22 @@ def manifest_of(unit: Literal["position", "transition"], *, window: int, epsilon
         lifetime_cap=1000 * epsilon,
         retention=0,
     )
+
+
+def _in_role(manifest: Manifest, role: Literal["cell", "faster"]) -> Manifest:
+    """Return the manifest of devices that report something in place of their transition."""
+    manifest = replace(manifest, strata=("transition", role), other_shares=(MICRO - 1,))
+    if role == "cell":
+        return manifest
+    return replace(manifest, speeds=(_BETWEEN,), public_map=bytes(32))
+
+
+def _supports(bits: bytes, answer: int, question: Question) -> int:
+    """Return 1 if a report speaks for an answer, else 0."""
+    number = int.from_bytes(bits, "little")
+    if question.binary:
+        return number if answer == 0 else 1 - number
+    return number >> answer & 1
 
 
 def _reporter(store: MemoryStore) -> Reporter:

@@ -19,21 +19,43 @@ def promise(manifest: Manifest) -> str:
     """Return the terms of a campaign, one per line."""
     x0, y0, x1, y1 = (corner / MICRO for corner in manifest.box)
     side, period, window = manifest.side, manifest.period, manifest.window
+    looked = "only cells are ever looked at."
+    if manifest.speeds:
+        looked = f"only cells are looked at, by some devices only whether {_distances(manifest)}."
     where = f"x {x0:g} to {x1:g}, y {y0:g} to {y1:g}, cut into {side} x {side} cells"
     when = f"a round every {duration(period)}; a window is {window} rounds"
     silence = f"{window + 1} rounds ({duration((window + 1) * period)})"
     lines = [
         f"Campaign {manifest.name!r}",
         f"  {guarantee(manifest)}",
-        f"  Where: {where}; only cells are ever looked at. Outside, nothing is told.",
+        f"  Where: {where}; {looked} Outside, nothing is told.",
         f"  When: {when}, {duration(window * period)}.",
         f"  What: {_asked(manifest)}, hidden by the oracle {manifest.oracle}.",
         f"  {_PRESENCE[manifest.presence]}",
         "  Never hidden: its network address, and that its reports come from one device.",
         *(f"  {line}" for line in long_run(manifest)),
+        *(f"  {line}" for line in _public_map(manifest)),
         f"  It is silent for the first {silence}.",
     ]
     return "\n".join(lines)
+
+
+def _distances(manifest: Manifest) -> str:
+    """Name the distances that may be asked about, in the unit of the box."""
+    x0, y0, x1, y1 = (corner / MICRO for corner in manifest.box)
+    side = max(x1 - x0, y1 - y0)
+    *most, last = (f"{threshold / 1000 * side:.3g}" for threshold in manifest.speeds)
+    return f"they moved farther than {' or '.join(filter(None, (', '.join(most), last)))}"
+
+
+def _public_map(manifest: Manifest) -> list[str]:
+    """Say that a public map is used, and which."""
+    if not manifest.public_map:
+        return []
+    return [
+        "The curator uses a public map, drawn without anybody who takes part: sha256 "
+        f"{manifest.public_map.hex()}. A manifest of this campaign with another map is refused."
+    ]
 
 
 def guarantee(manifest: Manifest) -> str:
@@ -49,7 +71,7 @@ def usual_place_of(manifest: Manifest) -> UsualPlace | None:
     """Return what the linked reports of this device tell; reckoned here, not by the curator."""
     oracle, supports = find_oracle(manifest.oracle), []
     for about in telling(manifest.strata):
-        n = n_answers(Question(about=about), manifest)  # type: ignore[arg-type]
+        n = n_answers(Question(about=about), manifest)
         supports.append(oracle.support(manifest.epsilon, n))
     return UsualPlace.of(
         supports,
@@ -91,6 +113,7 @@ def _asked(manifest: Manifest) -> str:
         "quit": "where it stopped",
         "older": "whether it has shared for some time",
         "present": "whether it shares",
+        "faster": "whether it moved farther than one of some distances since the round before",
         "cell": f"which of {manifest.side**2:,} cells it is in",
     }
     words = [numbers[about] for about in manifest.strata]

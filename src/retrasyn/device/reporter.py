@@ -109,7 +109,7 @@ class Reporter:
         """Pin a manifest the owner has agreed to.
 
         A new one means quarantine, until the longer of both windows has passed. Pinning the same
-        manifest again changes nothing.
+        manifest again changes nothing. A campaign that was pinned keeps its public map.
         """
         text, signature = unseal(envelope)
         manifest = decode_manifest(text)
@@ -119,6 +119,8 @@ class Reporter:
                 f"manifest {manifest.name!r} is not signed by the curator's key; refuse it"
             )
         if text != self._cache.remember(now).pinned:
+            if reason := rules.check_map(self._cache.pinned, manifest):
+                raise WireError(reason)
             self._cache.silence(text, now, reason=REASONS[self._cache.lost])
         return manifest
 
@@ -243,7 +245,7 @@ class Reporter:
         n = n_answers(question, manifest)
         row, truth = row_for(question, manifest.oracle), whereabouts.answer(question, wish.t)
         report = Report(
-            question=question_code(question, manifest.ages),
+            question=question_code(question, manifest),
             n_answers=n,
             t=wish.t,
             epsilon=wish.epsilon,

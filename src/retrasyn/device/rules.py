@@ -7,7 +7,17 @@ from retrasyn.device import ledger
 from retrasyn.device.clock import Instant
 from retrasyn.device.ledger import MILLI, LedgerEntry
 from retrasyn.device.memory import DeviceMemory, Lots, Pinned
-from retrasyn.messages import ABSENT, ENTERING, MICRO, MOVING, QUITTING, Manifest, Question, Round
+from retrasyn.messages import (
+    ABSENT,
+    ENTERING,
+    MICRO,
+    MOVING,
+    QUITTING,
+    Manifest,
+    Question,
+    Round,
+    Topic,
+)
 from retrasyn.randomness.words import Words, draw
 
 
@@ -30,6 +40,20 @@ class Case:
     def uptime(self) -> int:
         """The current reading of the odometer."""
         return self.memory.odometer.total
+
+
+def check_map(pinned: Pinned | None, new: Manifest) -> str | None:
+    """Before a manifest is pinned: the campaign of the pinned one keeps its public map."""
+    if pinned is None:
+        return None
+    old = pinned.manifest
+    same = (old.name, old.key, old.epoch) == (new.name, new.key, new.epoch)
+    if same and old.public_map != new.public_map:
+        return (
+            f"manifest {new.name!r} names another public map than the pinned one; refuse it: a "
+            "campaign with another map is a new one, with another name or epoch"
+        )
+    return None
 
 
 def check_chain(case: Case) -> str | None:
@@ -182,14 +206,14 @@ class Sampling:
     lots: Lots
 
     @property
-    def role(self) -> str:
-        """What the device answers for life in the place of its state; empty if its state."""
+    def role(self) -> Topic | None:
+        """What the device answers for life in the place of its state; None if its state."""
         share = 0
         for about, more in zip(self.manifest.other_strata, self.manifest.other_shares, strict=True):
             share += more
             if self.lots.role * MICRO < share * WORD:
                 return about
-        return ""
+        return None
 
     @property
     def cycle(self) -> int:
@@ -209,8 +233,8 @@ class Sampling:
         manifest = self.manifest
         if kind == ABSENT and manifest.presence != "hidden":
             return None
-        if self.role:
-            return self._question_of_role(kind, words)
+        if self.role is not None:
+            return self._question_of_role(self.role, kind, words)
         if manifest.presence == "flags":
             return _BY_KIND.get(kind, Question(about="move"))
         moves_only = manifest.n_states == (3 * manifest.side - 2) ** 2
@@ -218,13 +242,18 @@ class Sampling:
             return None
         return Question()
 
-    def _question_of_role(self, kind: int, words: Words) -> Question | None:
-        """Return what a device answers that is not asked about its state."""
-        if self.role == "present":
+    def _question_of_role(self, role: Topic, kind: int, words: Words) -> Question | None:
+        """Return what a device answers that is not asked about its state.
+
+        Its threshold is drawn here, before any position is read.
+        """
+        if role == "present":
             return Question(about="present")
         if kind == QUITTING and self.manifest.presence != "hidden":
             return None
-        if self.role == "cell":
+        if role == "cell":
             return Question(about="cell")
-        place = draw_word(words) % len(self.manifest.ages)
-        return Question(about="older", threshold=self.manifest.ages[place])
+        if role == "faster" and kind != MOVING:
+            return None
+        thresholds = self.manifest.thresholds(role)
+        return Question(about=role, threshold=thresholds[draw_word(words) % len(thresholds)])

@@ -1,5 +1,6 @@
 """Turns fixes into one state per timestamp, in plain integers."""
 
+import math
 from dataclasses import dataclass, field
 
 from retrasyn.device.ledger import MILLI
@@ -84,7 +85,9 @@ _NEVER = -2
 
 @dataclass(slots=True)
 class Tracker:
-    """The last two cells of a device, and no more. Nothing of it is written to disk.
+    """The last two cells of a device, and where it is asked how far it moved, the last two places.
+
+    It keeps no more, and nothing of it is written to disk.
 
     Call `observe` once per timestamp while the owner shares, at an instant that does not depend on
     whether there is a fix, and `stop` at the first timestamp at which sharing has ended (at every
@@ -101,6 +104,8 @@ class Tracker:
     _before: int | None = field(default=None, repr=False)  # cell at the timestamp before
     _cell: int | None = field(default=None, repr=False)
     _state: int = field(default=NULL, repr=False)
+    _place_before: Fix | None = field(default=None, repr=False)
+    _place: Fix | None = field(default=None, repr=False)
 
     def observe(self, t: int, fix: Fix | None, *, boot: int) -> None:
         """Take the position of timestamp t, or note that there is none.
@@ -113,13 +118,16 @@ class Tracker:
         if t > self._t:
             follows = self._follows(t, boot)
             self._before = self._cell if follows else None
+            self._place_before = self._place if follows else None
             self._kind = MOVING if follows else ENTERING
             self._entered = self._entered if follows else t
             self._boot_before = self._boot
         elif not self._near(self._boot_before, boot):
-            self._before = None
+            self._before = self._place_before = None
         self._t, self._boot = t, boot
         self._cell = None if fix is None else cell_of(*fix, self.manifest)
+        asked = "faster" in self.manifest.strata and self._cell is not None
+        self._place = fix if asked else None
         self._state = self._state_now()
 
     def stop(self, t: int, *, boot: int) -> None:
@@ -132,6 +140,7 @@ class Tracker:
         self._state = NULL if last is None else states.quit(last)
         self._kind = QUITTING if follows else ABSENT
         self._t, self._boot, self._before, self._cell = t, boot, last, None
+        self._place_before = self._place = None
 
     def kind(self, t: int) -> int:
         """Return whether the device enters, moves, quits or is absent: presence, never place."""
@@ -151,6 +160,8 @@ class Tracker:
                 return 0 if present and t - self._entered + 1 > question.threshold else NULL
             case "cell":
                 return self._cell if present and self._cell is not None else NULL
+            case "faster":
+                return 0 if present and self._moved_beyond(question.threshold) else NULL
         state = self._state if t == self._t else NULL
         n_moves, n_cells = numbering_of(self.manifest).n_moves, self.manifest.side**2
         first, last = {
@@ -159,6 +170,17 @@ class Tracker:
             "quit": (n_moves + n_cells, n_moves + 2 * n_cells),
         }.get(question.about, (0, n_moves + 2 * n_cells))
         return state - first if first <= state < last else NULL
+
+    def _moved_beyond(self, threshold: int) -> bool:
+        """Tell whether the last two places are farther apart than thousandths of the box.
+
+        Of the longer side, as a straight line; false where there are no two places in the box.
+        """
+        if self._place is None or self._place_before is None:
+            return False
+        x0, y0, x1, y1 = (corner / MICRO for corner in self.manifest.box)
+        least = threshold / 1000 * max(x1 - x0, y1 - y0)
+        return math.dist(self._place_before, self._place) > least
 
     def _follows(self, t: int, boot: int) -> bool:
         """Tell whether t comes straight after the last timestamp, by both clocks.

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from retrasyn.curator import Curator
 from retrasyn.engines.base import Engine
 from retrasyn.errors import SettingError
-from retrasyn.messages import MICRO, Manifest, Round
+from retrasyn.messages import MICRO, SPEEDS, Manifest, Round
 from retrasyn.methods import Method
 from retrasyn.privacy.selection import age_thresholds
 from retrasyn.run_settings import RunSettings
@@ -78,7 +78,7 @@ def manifest_of(
     settings: CampaignSettings, run: RunSettings, *, key: bytes, epoch: int
 ) -> Manifest:
     """Return the manifest that devices agree to."""
-    method = run.method
+    method, known = run.method, run.public_map
     fields: dict[str, Any] = {
         "division": method.division.name,
         "oracle": run.chosen_oracle,
@@ -105,6 +105,8 @@ def manifest_of(
         ages=age_thresholds(run.gap) if method.ages else (),
         lifetime_cap=lifetime_cap_of(settings, run),
         retention=settings.retention,
+        speeds=SPEEDS if method.speeds else (),
+        public_map=b"" if known is None else bytes.fromhex(known.sha256),
         **fields,
     )
 

@@ -149,7 +149,7 @@ class Closing:
             _log.warning("reports look odd t=%d dropped=%d alarms=%s", row.t, n_dropped, alarms)
         manifest = runtime.campaign.manifest
         folded_row = FoldedRow(
-            t=row.t, body=to_bytes(round_, manifest), digest=round_.digest(manifest.ages)
+            t=row.t, body=to_bytes(round_, manifest), digest=round_.digest(manifest)
         )
         piece = runtime.state.evidence.joined(row.t, found.evidence)
         return ReadyRound(round=round_, row=folded_row, marks=accepted.marks, piece=piece)
@@ -278,7 +278,7 @@ def _rested(
     reports: Reports = {}
     n_dropped = 0
     for code, (bits, keys) in sorted(accepted.answers.items()):
-        question = question_of(code, manifest.ages)
+        question = question_of(code, manifest)
         may = (row.epsilon > 0) & ledger.available(row.t, keys, question.lookback)
         n_dropped += int(np.count_nonzero(~may))
         if may.any():
@@ -297,7 +297,7 @@ def _add_up(
             workers,
             bits,
             t=row.t,
-            code=question_code(question, manifest.ages),
+            code=question_code(question, manifest),
             oracle=(hidden_by.name, row.epsilon, n_answers(question, manifest)),
         )
         answers[question] = Answers(aggregate=total, keys=keys)
@@ -319,11 +319,11 @@ def _look_for_poison(
     """
     expected = state.curator.state.memory.released
     alarms, not_tested, evidence = list[str](), list[str](), {}
-    n_kinds = sum(about not in ("older", "present") for about in manifest.strata)
+    n_kinds = sum(not Question(about=about).binary for about in manifest.strata)
     for question, (bits, _) in reports.items():
         if not row_for(question, manifest.oracle).poisoning_tests:
             continue
-        code = question_code(question, manifest.ages)
+        code = question_code(question, manifest)
         inspection = inspect(
             bits,
             n_answers(question, manifest),

@@ -29,26 +29,27 @@ class FoldedRound:
     changes: RoundHeartbeats  # heartbeats that changed who is here, where that is public
     alarms: tuple[str, ...]  # tests on the reports that were alarmed
 
-    def digest(self, ages: tuple[int, ...]) -> bytes:
+    def digest(self, manifest: Manifest) -> bytes:
         """Return the SHA-256 of the sums."""
         total = hashlib.sha256()
-        for code, answers in by_code(self.folded, ages):
+        for code, answers in by_code(self.folded, manifest):
             total.update(bytes([code]))
             total.update(answers.aggregate.n.to_bytes(4, "little"))
             total.update(answers.aggregate.counts.astype(_NUMBER).tobytes())
         return total.digest()
 
 
-def by_code(folded: Folded, ages: tuple[int, ...]) -> list[tuple[int, Answers]]:
+def by_code(folded: Folded, manifest: Manifest) -> list[tuple[int, Answers]]:
     """Return the answers of a round by ascending question code."""
-    coded = [(question_code(question, ages), found) for question, found in folded.answers.items()]
+    answers = folded.answers.items()
+    coded = [(question_code(question, manifest), found) for question, found in answers]
     return sorted(coded, key=lambda pair: pair[0])
 
 
 def to_bytes(round_: FoldedRound, manifest: Manifest) -> bytes:
     """Return the canonical bytes of a folded round: a JSON header, then plain numbers."""
     folded, flags = round_.folded, round_.folded.flags
-    answers = by_code(folded, manifest.ages)
+    answers = by_code(folded, manifest)
     header: dict[str, Any] = {
         "t": folded.t,
         "epsilon": folded.epsilon,
@@ -98,7 +99,7 @@ def _read(body: bytes, manifest: Manifest) -> FoldedRound:
 
     answers: dict[Question, Answers] = {}
     for code, n in header["answers"]:
-        question = question_of(code, manifest.ages)
+        question = question_of(code, manifest)
         counts = take(n_answers(question, manifest))
         answers[question] = Answers(aggregate=Aggregate(counts=counts, n=n), keys=take(n))
     flags = None

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from retrasyn.errors import RetraSynError
-from retrasyn.messages import MOVING, Question
+from retrasyn.messages import MOVING
 from retrasyn.service.admission.open_rounds import AcceptedReports
 from retrasyn.service.campaign import Campaign
 from retrasyn.service.campaign_state import CampaignState
@@ -141,12 +141,10 @@ def rehearse(campaign: Campaign) -> None:
 def _made_up(campaign: Campaign, row: RoundRow) -> AcceptedReports:
     """Return reports that say nothing, each from a device of its own."""
     manifest, answers = campaign.manifest, {}
-    abouts = [about for about in manifest.strata if about != "older"]
-    questions = [Question(about=about) for about in abouts]  # type: ignore[arg-type]  # strata are questions
-    questions += [Question(about="older", threshold=age) for age in manifest.ages]
+    questions = manifest.questions
     n_rounds = len(questions) * _EACH
     for place, question in enumerate(questions):
-        n, code = n_answers(question, manifest), question_code(question, manifest.ages)
+        n, code = n_answers(question, manifest), question_code(question, manifest)
         bits = np.zeros((_EACH, body_bytes(code, n, row.epsilon, manifest.oracle)), np.uint8)
         first = row.t * n_rounds + place * _EACH
         answers[code] = bits, np.arange(first, first + _EACH)

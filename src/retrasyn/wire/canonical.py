@@ -12,7 +12,7 @@ from retrasyn.wire.layout import SIGNATURE_BYTES, VERSION
 
 MAX_TEXT = 8192
 MAX_OPENINGS = 128
-"""Brackets and braces that open, those within names too: a manifest has at most 68."""
+"""Brackets and braces that open, those within names too: a manifest has at most 70."""
 MAX_WHOLE = (1 << 53) - 1
 """The largest whole number that every JSON reader keeps."""
 _BEFORE, _BETWEEN, _AFTER = b'{"body":', b',"signature":"', b'"}'

@@ -25,40 +25,31 @@ from retrasyn.wire.texts import MAX_EPSILON
 
 MIN_KEY_BYTES = 16
 _CODES = {"transition": 0, "move": 1, "enter": 2, "quit": 3, "present": 4, "cell": 5}
-_FIRST_AGE = 16
-_MOST_AGES = 16
+_FIRST_CODES = {"older": 16, "faster": 32}
+_MOST_THRESHOLDS = 16
 
 
-def question_code(question: Question, ages: tuple[int, ...]) -> int:
-    """Return the byte that names a question; ages are named by their place in the manifest.
-
-    >>> question_code(Question(about="older", threshold=6), (2, 6, 16))
-    17
-    """
-    if question.about == "older":
-        return _FIRST_AGE + ages.index(question.threshold)
-    return _CODES[question.about]
+def question_code(question: Question, manifest: Manifest) -> int:
+    """Return the byte that names a question; a threshold is named by its place in the manifest."""
+    about = question.about
+    if about in _FIRST_CODES:
+        return _FIRST_CODES[about] + manifest.thresholds(about).index(question.threshold)
+    return _CODES[about]
 
 
-def question_of(code: int, ages: tuple[int, ...]) -> Question:
-    """Return the question that a byte names.
-
-    >>> question_of(17, (2, 6, 16)).threshold
-    6
-    """
-    if _FIRST_AGE <= code < _FIRST_AGE + len(ages):
-        return Question(about="older", threshold=ages[code - _FIRST_AGE])
-    for about, known in _CODES.items():
-        if known == code:
-            return Question(about=about)  # type: ignore[arg-type]  # the table's keys are literal
+def question_of(code: int, manifest: Manifest) -> Question:
+    """Return the question that a byte names."""
+    for question in manifest.questions:
+        if question_code(question, manifest) == code:
+            return question
     raise WireError(f"question {code} is not one of the manifest's; see docs/wire.md for the codes")
 
 
 def n_answers(question: Question, manifest: Manifest) -> int:
     """Return how many answers a question has; yes and no are one bit."""
+    if question.binary:
+        return 1
     match question.about:
-        case "older" | "present":
-            return 1
         case "move":
             return (3 * manifest.side - 2) ** 2
         case "enter" | "quit" | "cell":
@@ -68,7 +59,8 @@ def n_answers(question: Question, manifest: Manifest) -> int:
 
 def row_of(code: int, oracle: str) -> OracleRow:
     """Return the oracle row for a question, by its code."""
-    return BINARY if code == _CODES["present"] or code >= _FIRST_AGE else find_oracle(oracle)
+    binary = code == _CODES["present"] or code >= min(_FIRST_CODES.values())
+    return BINARY if binary else find_oracle(oracle)
 
 
 def body_bytes(code: int, n_answers: int, epsilon: int, oracle: str) -> int:
@@ -165,7 +157,8 @@ def check_key(key: bytes) -> None:
 def _check_report(report: Report, oracle: str) -> None:
     """Refuse a report that no device would make, without telling what it says."""
     code, n, epsilon = report.question, report.n_answers, report.epsilon
-    if code not in _CODES.values() and not _FIRST_AGE <= code < _FIRST_AGE + _MOST_AGES:
+    firsts = _FIRST_CODES.values()
+    if code not in _CODES.values() and not any(0 <= code - n < _MOST_THRESHOLDS for n in firsts):
         raise WireError(f"question {code} is unknown; see docs/wire.md for the codes")
     if not (1 <= n < 1 << 16 and 0 <= report.t < 1 << 32 and 1 <= epsilon <= MAX_EPSILON):
         raise WireError(f"n_states={n}, t={report.t} or epsilon={epsilon} is out of range")

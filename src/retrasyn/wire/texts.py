@@ -16,12 +16,14 @@ from retrasyn.oracles.registry import ORACLES
 from retrasyn.wire.canonical import MAX_WHOLE, read_canonical, write_canonical
 from retrasyn.wire.layout import ID_BYTES
 
-OTHERS = ("older", "present", "cell")
+OTHERS = ("older", "present", "faster", "cell")
 """What a share of the devices answers for life, in the place of their state."""
 _WITHOUT_CELLS = (
     ("transition",),
     ("transition", "older"),
     ("transition", "present"),
+    ("transition", "faster"),
+    ("transition", "older", "faster"),
     ("move", "enter", "quit"),
 )
 STRATA = (*_WITHOUT_CELLS, *((*strata, "cell") for strata in _WITHOUT_CELLS))
@@ -140,7 +142,7 @@ def check_manifest(manifest: Manifest) -> None:
     """Refuse a manifest whose fields contradict each other."""
     n_moves, n_ends = (3 * manifest.side - 2) ** 2, 2 * manifest.side**2
     x0, y0, x1, y1 = manifest.box
-    older = "older" in manifest.strata
+    older, faster = "older" in manifest.strata, "faster" in manifest.strata
     rules = {
         "the box must have its lower-left corner first": x0 < x1 and y0 < y1,
         f"n_states must be {n_moves + n_ends}, or {n_moves} without entering and quitting": (
@@ -156,11 +158,11 @@ def check_manifest(manifest: Manifest) -> None:
         "without entering and quitting nobody can be asked about them": (
             manifest.n_states > n_moves or manifest.strata == ("transition",)
         ),
-        "hidden presence goes with an estimated size and no ages": (
+        "hidden presence goes with an estimated size, no ages and no speeds": (
             (manifest.presence == "hidden") == (manifest.size_source == "estimated")
-            and not (manifest.presence == "hidden" and older)
+            and not (manifest.presence == "hidden" and (older or faster))
         ),
-        "other_shares must have one share for each of older, present and cell that is asked": (
+        "other_shares must have one share for each of older, present, faster and cell asked": (
             len(manifest.other_shares) == sum(about in OTHERS for about in manifest.strata)
         ),
         f"other_shares must stay below {MICRO:,} in sum, or nobody reports transitions": (
@@ -170,6 +172,10 @@ def check_manifest(manifest: Manifest) -> None:
             list(manifest.ages) == sorted(set(manifest.ages))
             and bool(manifest.ages) == older
             and max(manifest.ages, default=0) <= 2 * manifest.gap
+        ),
+        "speeds must ascend, and they and public_map be there iff faster is asked": (
+            list(manifest.speeds) == sorted(set(manifest.speeds))
+            and bool(manifest.speeds) == bool(manifest.public_map) == faster
         ),
         "lifetime_cap must allow at least one report": manifest.lifetime_cap >= manifest.epsilon,
     }
@@ -203,11 +209,15 @@ MANIFEST_FIELDS: dict[str, Field] = {
     "jump": choice(("split", "clamp")),
     "size_source": choice(("counted", "estimated")),
     "strata": names(("transition", "move", "enter", "quit", *OTHERS)),
-    "other_shares": numbers(0, 2, 1, MICRO - 1),
+    "other_shares": numbers(0, 3, 1, MICRO - 1),
     "ages": numbers(0, 16, 1, 1 << 21),
     "lifetime_cap": whole(1, MAX_WHOLE),
     "retention": whole(0, 1 << 20),
+    "speeds": numbers(1, 16, 1, 1 << 20),
+    "public_map": hexadecimal(HASH_BYTES),
 }
+OPTIONAL = frozenset({"speeds", "public_map"})
+"""Fields of a manifest that are there iff `faster` is asked."""
 ROUND_FIELDS: dict[str, Field] = {
     "manifest": hexadecimal(ID_BYTES),
     "t": whole(0, _U32),
@@ -269,19 +279,22 @@ def _check_instants(asked: Round) -> None:
 def _encode(message: Manifest | Round, fields: dict[str, Field], what: str) -> bytes:
     written: dict[str, Any] = {}
     for label, field in fields.items():
-        written[label] = _apply(field.write, getattr(message, label), what, label, field)
+        value = getattr(message, label)
+        if value or label not in OPTIONAL:
+            written[label] = _apply(field.write, value, what, label, field)
     return write_canonical(written)
 
 
 def _decode(kind: type[Message], fields: dict[str, Field], text: bytes, what: str) -> Message:
     given = read_canonical(text, what)
-    if given.keys() != fields.keys():
-        odd = ", ".join(sorted(given.keys() ^ fields.keys()))
+    if wrong := (fields.keys() ^ given.keys()) - (OPTIONAL & fields.keys()):
+        odd = ", ".join(sorted(wrong))
         raise WireError(f"{what} lacks or has too many fields ({odd:.200}); write each once")
     return kind(
         **{
             label: _apply(field.read, given[label], what, label, field)
             for label, field in fields.items()
+            if label in given
         }
     )
 

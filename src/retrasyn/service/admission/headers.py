@@ -57,11 +57,8 @@ class Headers:
     kinds: tuple[int, ...] = field(init=False)  # of heartbeats that mean something
 
     def __post_init__(self) -> None:
-        manifest, questions = self.manifest, dict[int, Question]()
-        for about in manifest.strata:
-            for threshold in manifest.ages if about == "older" else (0,):
-                question = Question(about=about, threshold=threshold)  # type: ignore[arg-type]  # a checked manifest's
-                questions[question_code(question, manifest.ages)] = question
+        manifest = self.manifest
+        questions = {question_code(asked, manifest): asked for asked in manifest.questions}
         kinds = {"flags": (ENTERING, MOVING, QUITTING), "count": (MOVING,), "hidden": ()}
         object.__setattr__(self, "questions", questions)
         object.__setattr__(self, "kinds", kinds[manifest.presence])

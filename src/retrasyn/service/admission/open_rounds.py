@@ -177,7 +177,7 @@ class OpenRounds:
         for blob in blobs:
             for chunk in read_chunks(blob):
                 beat = chunk.code >= FIRST_KIND
-                lookback = 1 if beat else question_of(chunk.code, self.manifest.ages).lookback
+                lookback = 1 if beat else question_of(chunk.code, self.manifest).lookback
                 round_.add_again(chunk, lookback)
 
     def restore_marks(self, t: int, marks: bytes) -> None:
