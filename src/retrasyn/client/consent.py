@@ -52,10 +52,11 @@ def _public_map(manifest: Manifest) -> list[str]:
     """Say that a public map is used, and which."""
     if not manifest.public_map:
         return []
-    return [
-        "The curator uses a public map, drawn without anybody who takes part: sha256 "
-        f"{manifest.public_map.hex()}. A manifest of this campaign with another map is refused."
-    ]
+    told = (
+        f"The curator uses a public map, which nobody's reports made: {manifest.public_map.hex()} "
+        "(sha256). Should another map take its place in this campaign, this device refuses it."
+    )
+    return [told]
 
 
 def guarantee(manifest: Manifest) -> str:
