@@ -17,6 +17,7 @@ from retrasyn.cli import app
 from retrasyn.methods import ALIASES, find_method, parts_of, settings_of
 from retrasyn.privacy.receipt import Receipt
 from support.pages import DOCUMENTS, GUIDES, ROOT, blocks_of, name_of
+from support.public_maps import map_for
 
 RESULTS = sorted((ROOT / "docs" / "reproduction").rglob("*.md"))  # written by `reproduce`
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -135,11 +136,12 @@ def test_every_setting_the_documents_show_is_accepted(setting: str) -> None:
     from retrasyn.run_settings import RunSettings
 
     name, _, value = setting.partition("=")
-    rows = [find_method(row) for row in ("steered", "steered-hidden")]
+    rows = [find_method(row) for row in ("steered", "steered-hidden", "steered-map")]
     fitting = [row.name for row in rows for part in parts_of(row) if name in settings_of(part)]
     method = fitting[0] if fitting else "retrasyn-p"
     grid = retrasyn.Grid(retrasyn.Box(0, 0, 1, 1), 2)
-    run = RunSettings.of(method, grid=grid, ledger="stream", settings={name: value})
+    known = map_for(method, grid.box)
+    run = RunSettings.of(method, grid=grid, ledger="stream", settings={name: value}, **known)
     assert run.settings == {name: value}
 
 

@@ -252,11 +252,14 @@ def test_the_arrays_of_what_nobody_spent_are_whole_numbers_too():
 def test_a_division_says_how_devices_learn_whether_to_report():
     sampling = {name: row.division.sampling for name, row in METHODS.items()}
     assert {name for name, how in sampling.items() if how == "phase"} == {
-        "random-p", "steered", "steered-flags", "steered-length", "steered-hidden"
+        "random-p", "steered", "steered-map", "steered-roads", "steered-flags", "steered-length",
+        "steered-hidden",
     }  # fmt: skip
     others = {name: row.division.other_shares for name, row in METHODS.items()}
     assert {name: shares for name, shares in others.items() if shares} == {
         "steered": (0.1, 0.45),
+        "steered-map": (0.1, 0.05, 0.45),
+        "steered-roads": (0.1, 0.05, 0.45),
         "steered-flags": (0.45,),
         "steered-length": (0.45,),
         "steered-hidden": (0.2, 0.45),

@@ -15,6 +15,7 @@ from retrasyn.privacy.receipt import DataFile, Holds
 from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.stream import Live
 from retrasyn.space import Box, Grid
+from support.public_maps import map_for
 from support.streams import BOX, recordings
 
 CITY = {"box": (0, 0, 10, 10), "window": 5, "seed": 3}
@@ -40,7 +41,8 @@ def stop_after(n_timestamps):
 @settings(max_examples=10)
 @given(real=recordings(max_users=30))
 def test_rounds_are_in_order_and_add_up_to_all_reports(name, real):
-    _, receipt = synthesize(real, name, box=BOX, grid=3, window=4, seed=5)
+    options = {"window": 4, "seed": 5} | map_for(name, BOX)
+    _, receipt = synthesize(real, name, box=BOX, grid=3, **options)
 
     rounds = receipt.rounds
     assert len(rounds.t) == len(rounds.n_reports) == len(rounds.epsilon)
@@ -54,7 +56,8 @@ def test_rounds_are_in_order_and_add_up_to_all_reports(name, real):
 @settings(max_examples=10)
 @given(real=recordings(max_users=30), window=st.integers(1, 6))
 def test_what_a_reporter_spends_in_the_rounds_of_a_window_stays_within_epsilon(name, real, window):
-    _, receipt = synthesize(real, name, box=BOX, grid=3, window=window, seed=5)
+    options = {"window": window, "seed": 5} | map_for(name, BOX)
+    _, receipt = synthesize(real, name, box=BOX, grid=3, **options)
 
     spent = dict(zip(receipt.rounds.t, receipt.rounds.epsilon, strict=True))
     if receipt.division == "population":

@@ -10,7 +10,7 @@ from retrasyn.messages import MOVING, Heartbeat, Question, Report
 from retrasyn.service.admission.admission import Admission
 from retrasyn.service.store import RoundRow
 from retrasyn.wire import encode_heartbeat, encode_report
-from retrasyn.wire.frames import body_bytes, n_answers, question_code, question_of
+from retrasyn.wire.frames import body_bytes, n_answers, question_code
 from support.campaigns import Campaign, manifest_of
 
 
@@ -66,7 +66,7 @@ class Senders:
         epsilon = changes.pop("epsilon", self.manifest.epsilon)
         fields = {
             "question": code,
-            "n_answers": n_answers(question_of(code, self.manifest), self.manifest),
+            "n_answers": n_answers(question, self.manifest),
             "t": t,
             "epsilon": epsilon,
             "manifest": self.campaign.id,

@@ -152,6 +152,40 @@ def test_a_closed_or_folded_round_is_late_whatever_the_clock_says():
     assert judged(admission, senders, senders.report(0, 0)) == ["late"]
 
 
+SPEEDS_ASKED = {
+    "strata": ("transition", "faster"),
+    "other_shares": (500_000,),
+    "speeds": (2, 6),
+    "public_map": bytes(32),
+}
+
+
+def test_whether_somebody_moved_farther_is_taken_once_a_gap_by_its_threshold():
+    senders = Senders.of(2, window=2, **SPEEDS_ASKED)
+    admission = senders.admission(0, 1, 2, 3)
+    first = [senders.report(key, 0, about="faster", threshold=6 - 4 * key) for key in range(2)]
+    assert judged(admission, senders, *first) == ["accepted", "accepted"]
+    answers = admission.accepted(0).answers
+    assert {code: keys.tolist() for code, (_, keys) in answers.items()} == {32: [1], 33: [0]}
+    for about, threshold in (("faster", 2), ("transition", 0)):
+        soon = senders.report(0, 2, about=about, threshold=threshold)
+        assert judged(admission, senders, soon, at=2.5) == ["too soon"], "whatever it is about"
+    again = senders.report(0, 3, about="faster", threshold=6)
+    assert judged(admission, senders, again, at=3.5) == ["accepted"]
+
+
+def test_what_no_device_answers_about_its_speed_is_refused():
+    senders = Senders.of(1, **SPEEDS_ASKED)
+    faster = {"about": "faster", "threshold": 6}
+    for wrong, status in (
+        ({"question": 34}, "bad manifest"),
+        ({"question": 16}, "bad manifest"),
+        ({"epsilon": MICRO - 1}, "bad manifest"),
+    ):
+        frame = senders.report(0, 0, **(faster | wrong))
+        assert judged(senders.admission(0), senders, frame) == [status]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
