@@ -22,6 +22,7 @@ import bench_ray
 import bench_service
 import bench_steered
 import bench_synthesis
+import bench_trips
 import bench_viewer
 
 
@@ -34,6 +35,7 @@ def main() -> int:
         bench_ingest,
         bench_synthesis,
         bench_steered,
+        bench_trips,
         bench_end_to_end,
         bench_metrics,
         bench_oracles,

@@ -150,15 +150,21 @@ def test_many_threads_find_the_same_ways_and_tell_how_far_they_are():
     assert told == [(k, 60) for k in range(1, 61)] * 2
 
 
-def test_a_large_network_has_fewer_anchors_but_one_in_every_cell():
+@pytest.mark.parametrize(
+    ("room", "utmost", "n_anchors"), [(50, 60, 50), (20, 60, 48), (20, 30, 30), (99, 99, 60)]
+)
+def test_a_large_network_has_fewer_anchors_but_four_by_cell_if_they_fit(
+    room, utmost, n_anchors, monkeypatch
+):
     network = ring()
     cells = GRID.cells_of(network.x, network.y)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(next_hops, "MOST_BYTES", 5 * 60 * 20)
-        roads = NextHops.of(network, GRID)
-    assert roads.anchors.size == 20
+    assert np.unique(cells).size == 12
+    monkeypatch.setattr(next_hops, "MOST_BYTES", 5 * 60 * room)
+    monkeypatch.setattr(next_hops, "UTMOST_BYTES", 5 * 60 * utmost)
+    roads = NextHops.of(network, GRID)
+    assert roads.anchors.size == n_anchors
     assert set(roads.anchor_cells) == set(cells)
-    assert roads.times.nbytes + roads.ranks.nbytes == 5 * 60 * 20
+    assert roads.times.nbytes + roads.ranks.nbytes == 5 * 60 * n_anchors
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """Ways through a road network to a thousand anchors: which arc comes next, how long it takes.
 
 The tables depend on the network and the grid alone, both public. Anchors are drawn by length of
-road, at least one in every cell that has a node. For each of them every node knows the time that
-is left and the rank of the next arc: five bytes per anchor and node.
+road, the first of them one in every cell that has a node. Every node knows the time that is left to
+each of them and the rank of the next arc: five bytes per anchor and node.
 """
 
 from __future__ import annotations
@@ -31,7 +31,11 @@ if TYPE_CHECKING:
 
 N_ANCHORS = 1024
 MOST_BYTES = 1 << 30
-"""Bytes that both tables may take together; a large network has fewer anchors for it."""
+"""Bytes that both tables may take together: a large network has fewer anchors for it."""
+FEWEST_BY_CELL = 4
+"""Anchors by cell that has nodes, on average, that there are all the same."""
+UTMOST_BYTES = 3 << 30
+"""Bytes that the tables may take for those."""
 LARGE = 20_000
 """Nodes above which tables are kept on disk, since finding them anew takes much longer."""
 Progress = Callable[[int, int], None]
@@ -155,8 +159,10 @@ def draw_anchors(
     is_first = np.zeros(n_nodes, np.bool_)
     is_first[places] = True
     order = np.concatenate([order[is_first], order[~is_first]])
-    room = max(MOST_BYTES // (5 * n_nodes), 2)
-    n_anchors = min(n_nodes, room, max(N_ANCHORS, places.size))
+    room, utmost = (max(size // (5 * n_nodes), 2) for size in (MOST_BYTES, UTMOST_BYTES))
+    wanted = max(N_ANCHORS, places.size)
+    fewest = min(wanted, FEWEST_BY_CELL * places.size)
+    n_anchors = min(max(min(wanted, room), fewest), utmost, n_nodes)
     return np.sort(order[:n_anchors]).astype(np.int32)
 
 
@@ -181,14 +187,14 @@ def _tables(
 ) -> Tables:
     """Return the tables of all anchors; those of a large network are kept on disk."""
     if arcs.begin.size - 1 <= LARGE:
-        return _found(arcs, duration, anchors, n_threads, progress)
+        return find_tables(arcs, duration, anchors, n_threads, progress)
     digest = hashlib.blake2b(_FORM, digest_size=16)
     for array in (arcs.begin, arcs.head, duration, anchors):
         digest.update(np.ascontiguousarray(array).tobytes())
     path = cache_folder() / f"next-hops-{digest.hexdigest()}.npz"
     with contextlib.suppress(CheckpointError, OSError):  # absent or damaged: found anew
         return _read(path, arcs, anchors)
-    times, ranks = _found(arcs, duration, anchors, n_threads, progress)
+    times, ranks = find_tables(arcs, duration, anchors, n_threads, progress)
     with contextlib.suppress(OutputError, OSError):  # a disk that is full is no reason to stop
         path.parent.mkdir(parents=True, exist_ok=True)
         save_arrays(path, {"times": times, "ranks": ranks})
@@ -215,12 +221,12 @@ def _read(path: Path, arcs: Arcs, anchors: npt.NDArray[np.int32]) -> Tables:
     return times, ranks
 
 
-def _found(
+def find_tables(
     arcs: Arcs,
     duration: npt.NDArray[np.float64],
     anchors: npt.NDArray[np.int32],
     n_threads: int,
-    progress: Progress | None,
+    progress: Progress | None = None,
 ) -> Tables:
     """Find the ways to all anchors, each by one thread."""
     into = np.argsort(arcs.head, kind="stable").astype(np.int32)
