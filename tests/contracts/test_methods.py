@@ -81,6 +81,17 @@ def test_any_number_of_shards_makes_the_same_bytes(name, city, n_shards):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_any_number_of_threads_makes_the_same_bytes(name, city, monkeypatch):
+    monkeypatch.setattr("retrasyn.synthesis.shard.MIN_SLICE", 32)
+    keywords = {"box": CITY_BOX, "window": 10, "seed": 0} | map_for(name, CITY_BOX)
+    one, two = (
+        columns(synthesize(city, name, engine=LocalEngine(1, n), **keywords).synthetic)
+        for n in (1, 2)
+    )
+    assert one == two
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not(name, city):
     first, again, other = (
         columns(

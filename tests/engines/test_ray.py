@@ -26,7 +26,15 @@ def found():
     return run_on_ray("quick")
 
 
-@pytest.mark.parametrize(("method", "counts"), [("steered", ["1", "4"]), ("retrasyn-p", ["2"])])
+@pytest.mark.parametrize(
+    ("method", "counts"),
+    [
+        ("steered", ["1", "4"]),
+        ("retrasyn-p", ["2"]),
+        ("steered-map", ["2"]),
+        ("steered-roads", ["2"]),
+    ],
+)
 def test_any_number_of_actors_makes_the_bytes_of_one_process(found, method, counts):
     digests = found["bytes"][method]
     assert list(digests) == ["local", *counts]

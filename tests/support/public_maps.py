@@ -10,6 +10,8 @@ from retrasyn.roads.network import RoadNetwork
 from retrasyn.roads.public_map import SIDE, PublicMap
 from retrasyn.space import Box
 
+N_STREETS = 5  # either way
+
 
 def cross_of(box):
     """Return a network of two streets that meet in the middle of a box."""
@@ -24,14 +26,35 @@ def cross_of(box):
 
 
 def public_map(box, *, roads=False, seed=0):
-    """Return a map of a box: random weights, and with `roads` a cross of two streets."""
+    """Return a map of a box: random weights, and with `roads` blocks of streets of all classes."""
+    random = np.random.default_rng(seed)
     return PublicMap.of(
         Box(*map(float, box)),
-        np.random.default_rng(seed).random((SIDE, SIDE)),
+        random.random((SIDE, SIDE)),
         weighting="class" if roads else "made up",
         source=f"made up with seed {seed}",
         sha256=hashlib.sha256(b"%d" % seed).hexdigest(),
-        roads=cross_of(box) if roads else None,
+        roads=blocks(box, random) if roads else None,
+    )
+
+
+def blocks(box, random):
+    """Return crooked streets on a grid, from wall to wall of a box, some of them one-way."""
+    x0, y0, x1, y1 = box
+    places = np.linspace(0, 1, N_STREETS)
+    x, y = (axis.ravel() for axis in np.meshgrid(places, places))
+    inside = np.isin(x, places[1:-1]) & np.isin(y, places[1:-1])
+    x, y = (axis + inside * random.uniform(-0.09, 0.09, x.size) for axis in (x, y))
+    nodes = np.arange(x.size).reshape(N_STREETS, N_STREETS)
+    tail = np.concatenate([nodes[:, :-1].ravel(), nodes[:-1].ravel()])
+    head = np.concatenate([nodes[:, 1:].ravel(), nodes[1:].ravel()])
+    return RoadNetwork.from_edges(
+        x=x0 + x * (x1 - x0),
+        y=y0 + y * (y1 - y0),
+        tail=tail,
+        head=head,
+        road_class=np.arange(tail.size) % 7,
+        one_way=np.where(tail == nodes[2, 2], 1, 0),
     )
 
 

@@ -27,6 +27,7 @@ from retrasyn.service.aggregation import Sums, add_up
 from retrasyn.simulation.city import CITY_BOX, demo_city
 from retrasyn.simulation.run import synthesize
 from support.adder import Adder
+from support.public_maps import map_for
 
 OBJECTS = 200 << 20
 COLUMNS = ("stream_ids", "begins", "starts", "x", "y")
@@ -71,6 +72,7 @@ class Nodes:
 def run(real, method, engine, **options):
     """Return the digest of a run, or of the parts that it wrote."""
     options = {"box": CITY_BOX, "seed": 0} | options
+    options |= map_for(method, options["box"])
     with contextlib.closing(engine):
         synthetic, _ = synthesize(real, method, engine=engine, **options)
     return digest_of(read(options["parts"]) if options.get("parts") else synthetic)
@@ -216,7 +218,7 @@ def main(what):
         if what == "quick":
             found = {
                 "bytes": equal_bytes(nodes, city, ("steered",), (1, 4))
-                | equal_bytes(nodes, city, ("retrasyn-p",), (2,)),
+                | equal_bytes(nodes, city, ("retrasyn-p", "steered-map", "steered-roads"), (2,)),
                 "parts": parts(nodes, city, folder),
                 "lost": lost(nodes),
                 "failing": failing(nodes),
