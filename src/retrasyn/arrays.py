@@ -79,7 +79,7 @@ def _seal(arrays: Arrays) -> bytes:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name}/{array.dtype.str}/{array.shape}".encode())
-        digest.update(array.reshape(-1).view(np.uint8))  # not copied: it may be most of the memory
+        digest.update(array.reshape(-1).view(np.uint8).data)  # not copied: it may be large
     return digest.digest()
 
 

@@ -19,7 +19,7 @@ from retrasyn.messages import MICRO, Aggregate, Ask, Estimate, Flags, Grant, Rel
 from retrasyn.mobility.model import MobilityModel, masses, standard_errors
 from retrasyn.oracles.registry import n_answers, oracle_for
 from retrasyn.privacy.ledger import Ledger
-from retrasyn.roads.next_hops import NextHops
+from retrasyn.roads.next_hops import NextHops, Progress
 from retrasyn.run_settings import RunSettings
 from retrasyn.synthesis import kernels
 from retrasyn.synthesis.lifecycle import LifecycleMemory, SynthesisContext
@@ -133,6 +133,7 @@ class Curator:
         mean_length: float | None = None,
         engine: Engine | None = None,
         make_sink: MakeSink | None = None,
+        on_ways: Progress | None = None,
     ) -> None:
         self.settings = settings
         self.method = settings.method
@@ -146,7 +147,7 @@ class Curator:
         self.gap = settings.gap
         self.oracle = settings.chosen_oracle
         self.synthesizer = Synthesizer(self.grid, self.seed, self.method.steers)
-        self.roads = roads_of(settings, engine)
+        self.roads = roads_of(settings, engine, on_ways)
         streams = ShardedStreams.open(
             self.grid,
             engine,
@@ -358,7 +359,9 @@ class Curator:
         )
 
 
-def roads_of(settings: RunSettings, engine: Engine | None) -> NextHops | None:
+def roads_of(
+    settings: RunSettings, engine: Engine | None, on_ways: Progress | None = None
+) -> NextHops | None:
     """Return the ways on public roads if streams drive on them."""
     if (
         not settings.method.roads
@@ -368,5 +371,8 @@ def roads_of(settings: RunSettings, engine: Engine | None) -> NextHops | None:
         return None
     n_threads = None if engine is None else engine.n_threads
     return NextHops.of(
-        settings.public_map.roads, settings.grid, n_threads=n_threads or kernels.n_threads()
+        settings.public_map.roads,
+        settings.grid,
+        n_threads=n_threads or kernels.n_threads(),
+        progress=on_ways,
     )

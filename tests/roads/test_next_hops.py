@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import time
 
 import numpy as np
 import pytest
@@ -148,6 +149,24 @@ def test_many_threads_find_the_same_ways_and_tell_how_far_they_are():
     assert one.times.tobytes() == many.times.tobytes()
     assert one.ranks.tobytes() == many.ranks.tobytes()
     assert told == [(k, 60) for k in range(1, 61)] * 2
+
+
+def test_whoever_stops_half_way_does_not_wait_for_the_other_half(monkeypatch):
+    found, whole = [], next_hops.way_kernels.find_ways
+
+    def count(goal, *rest):
+        found.append(goal)
+        time.sleep(0.005)
+        whole(goal, *rest)
+
+    def stop(done, total):
+        if done == 5:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(next_hops.way_kernels, "find_ways", count)
+    with pytest.raises(KeyboardInterrupt):
+        NextHops.of(ring(), GRID, progress=stop)
+    assert len(found) < 60
 
 
 @pytest.mark.parametrize(

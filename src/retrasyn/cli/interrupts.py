@@ -24,9 +24,10 @@ def saying_stopped(consequence: str = "nothing was written") -> Iterator[None]:
 @contextmanager
 def interruptible_progress(
     quiet: bool, *, unit: str = "timestamps"
-) -> Iterator[Callable[[int, int], None]]:
+) -> Iterator[Callable[..., None]]:
     """Give a progress callback that draws a bar and turns Ctrl-C into a clean stop.
 
+    It takes how much is done, of how much, and of what if that is something else than `unit`.
     The first Ctrl-C lets the timestamp in hand finish; a second one does not wait.
     """
     from rich.console import Console
@@ -47,7 +48,7 @@ def interruptible_progress(
         asked.append(number)
 
     bar = Progress(
-        TextColumn(unit),
+        TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
@@ -56,11 +57,12 @@ def interruptible_progress(
         transient=True,
         disable=quiet or not sys.stderr.isatty(),
     )
-    task = bar.add_task("", total=None, rate="")
+    task = bar.add_task(unit, total=None, rate="")
 
-    def progress(done: int, total: int) -> None:
+    def progress(done: int, total: int, unit: str = unit) -> None:
         speed = bar.tasks[0].finished_speed or bar.tasks[0].speed
-        bar.update(task, completed=done, total=total, rate=f"{speed:,.0f}/s" if speed else "")
+        rate = f"{speed:,.0f}/s" if speed else ""
+        bar.update(task, completed=done, total=total, rate=rate, description=unit)
         if asked:
             raise KeyboardInterrupt
 

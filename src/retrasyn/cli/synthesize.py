@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -110,6 +111,7 @@ def synthesize(
                 checkpoint=checkpoint,
                 resume=resume,
                 progress=progress,
+                on_ways=partial(progress, unit="ways to anchors"),
                 on_release=None if table is None else table.add,
                 engine=home,
                 parts=folder,

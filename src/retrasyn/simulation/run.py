@@ -167,12 +167,17 @@ class SimulatedRun:
         *,
         engine: Engine | None = None,
         make_sink: MakeSink | None = None,
+        on_ways: Progress | None = None,
     ) -> SimulatedRun:
         """Create the curator and the simulated devices, ready for the first timestamp."""
         topics = settings.method.topics
         recording = Recording.of(real, settings.grid, settings.outside, topics)
         curator = Curator(
-            settings, mean_length=recording.mean_length, engine=engine, make_sink=make_sink
+            settings,
+            mean_length=recording.mean_length,
+            engine=engine,
+            make_sink=make_sink,
+            on_ways=on_ways,
         )
         simulation = Simulation.of(curator, Identities.of(real, settings.interpretation.ledger))
         simulation.has_users = real.user_of_stream is not None
@@ -204,6 +209,7 @@ def synthesize(
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    on_ways: Progress | None = None,
     on_release: Callable[[Release], None] | None = None,
     engine: Engine | None = None,
     parts: str | os.PathLike[str] | None = None,
@@ -228,6 +234,7 @@ def synthesize(
         resume: Go on from the checkpoint, if the folder holds one.
         progress: Told after every timestamp how far the run is. A KeyboardInterrupt it raises
             stops the run between two timestamps, with the checkpoint saved.
+        on_ways: Told, where streams are to drive, how many ways through the public roads are found.
         on_release: Given every release as it is made, with its standard errors. Releases that a
             checkpoint holds already are not made again.
         engine: Where synthetic streams live: in this process, or on a cluster. The same seed gives
@@ -271,6 +278,7 @@ def synthesize(
         settings,
         engine=engine,
         make_sink=None if folder is None else _sink_for(real, folder),
+        on_ways=on_ways,
     )
     collected = Collected() if folder is None else Scattered(folder)
     if folder is not None and (saved is None or not saved.resumes):
