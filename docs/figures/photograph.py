@@ -1,7 +1,7 @@
 """Takes the pictures of the live map: python docs/figures/photograph.py (needs Chromium).
 
-The built-in city is synthesised with a fixed seed, shown with `retrasyn watch`, and looked at in a
-browser without a window: on a wide screen in both themes, and on a phone.
+The built-in city is synthesised on its public streets with a fixed seed, shown with `retrasyn
+watch`, and looked at in a browser without a window: on a wide screen in both themes, and on a phone.
 """
 
 from __future__ import annotations
@@ -24,19 +24,22 @@ from playwright.sync_api import sync_playwright
 import retrasyn
 from retrasyn.data.writing_roads import write_roads
 from retrasyn.receipts.files import receipt_place, write_with_receipt
-from retrasyn.simulation.city import city_roads
+from retrasyn.roads.opening import open_map
+from retrasyn.simulation.city import CITY_BOX, city_roads
 
 HERE = Path(__file__).parent
 SIDE, T, CELL = 12, 70, 66
+N_STEPS = 7  # that are seen before, so that trails are as long as they get
+N_TRAVELLERS = 800
 FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 WIDE = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
-LOOK = f"""() => {{
+SEEK = """t => {
   const scrubber = document.getElementById("scrubber");
-  scrubber.value = "{T}";
-  scrubber.dispatchEvent(new Event("input", {{ bubbles: true }}));
-  window.retrasyn.store.set({{ cell: {CELL} }});
-}}"""
+  scrubber.value = String(t);
+  scrubber.dispatchEvent(new Event("input", { bubbles: true }));
+}"""
+ARRIVED = "t => window.retrasyn.t() === t && window.retrasyn.progress() === 1"
 
 
 def main() -> None:
@@ -63,12 +66,24 @@ def _photograph(page: Any, url: str) -> bytes:
     page.goto(url)
     while not page.evaluate("document.documentElement.dataset.map === 'drawn'"):
         time.sleep(0.05)
-    page.evaluate(LOOK)
-    while not page.evaluate(f"window.retrasyn.store.now.frame.t === {T}"):
-        time.sleep(0.05)
+    while page.evaluate("window.retrasyn.store.now.playing"):
+        page.keyboard.press("Space")
+        time.sleep(0.2)
+    page.evaluate(SEEK, T - N_STEPS)
+    _wait_for(page, T - N_STEPS)
+    page.evaluate(f"window.retrasyn.store.set({{ cell: {CELL} }})")
+    for t in range(T - N_STEPS + 1, T + 1):
+        page.keyboard.press("ArrowRight")
+        _wait_for(page, t)
     time.sleep(2)  # charts come with the next answer
     picture: bytes = page.screenshot()
     return picture
+
+
+def _wait_for(page: Any, t: int) -> None:
+    """Wait until the picture has come to rest at a timestamp."""
+    while not page.evaluate(ARRIVED, t):
+        time.sleep(0.05)
 
 
 def _keep(picture: bytes, path: Path) -> None:
@@ -83,14 +98,17 @@ def _shown(folder: Path) -> Iterator[str]:
     """Show what was made of the city."""
     made = folder / "synthetic-city.parquet"
     city = retrasyn.demo_city()
-    grid = retrasyn.Grid((0, 0, 10, 10), SIDE)
-    synthetic, receipt = retrasyn.synthesize(city, grid=grid, seed=0)
+    grid = retrasyn.Grid(CITY_BOX, SIDE)
+    streets = open_map(CITY_BOX, roads=city_roads())
+    synthetic, receipt = retrasyn.synthesize(city, grid=grid, seed=0, public_map=streets)
     write_with_receipt(synthetic, receipt, made, receipt_place(made))
     roads = folder / "roads.geojson"
     write_roads(city_roads(), roads)
     command = [sys.executable, "-m", "retrasyn", "watch", str(made), "--roads", str(roads)]
     process = subprocess.Popen(  # noqa: S603 - our own command
-        [*command, "--port", "0"], stdout=subprocess.PIPE, text=True
+        [*command, "--set", f"travellers={N_TRAVELLERS}", "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         found = None

@@ -2,6 +2,7 @@
 
 import type { Status } from "../src/api.ts";
 import type { Frame } from "../src/frame.ts";
+import { Streets } from "../src/map/streets.ts";
 import { type State, Store } from "../src/store.ts";
 
 export function someFrame({ t, ids = [], x = [], y = [] }: { t: number; ids?: number[]; x?: number[]; y?: number[] }): Frame {
@@ -43,4 +44,10 @@ export function someStore({ newest, period = 10, ...state }: { newest: number | 
     language: "en",
     ...state,
   });
+}
+
+// Four streets around the whole sheet, from the lower left corner to the right and round.
+export function squareStreets(classes: readonly number[] = [3, 3, 3, 3]): Streets {
+  const corners = [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]];
+  return new Streets(Float32Array.from(classes.flatMap((kind, i) => [...corners[i]!, ...corners[i + 1]!, kind])), [1, 1]);
 }

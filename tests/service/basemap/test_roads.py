@@ -1,4 +1,4 @@
-"""Roads: the lines of a file that touch the box, without their properties."""
+"""Roads: the lines of a file that touch the box, with their classes and no other properties."""
 
 import json
 
@@ -39,6 +39,14 @@ def test_lines_that_touch_the_box_are_kept_and_nothing_else(tmp_path, thing):
         [[5.0, 5.0], [6.0, 6.0]],
     ]
     assert only["properties"] == {}
+
+
+def test_classes_are_kept_where_they_are_those_of_road_networks(tmp_path):
+    classes = [2, 0, 2, 7, "primary", True, None]
+    features = [{**feature(LINE), "properties": {"class": known, "id": 1}} for known in classes]
+    found = roads(tmp_path / "roads.json", {"type": "FeatureCollection", "features": features})
+    told = [(one["properties"], len(one["geometry"]["coordinates"])) for one in found["features"]]
+    assert told == [({"class": 2}, 2), ({"class": 0}, 1), ({}, 4)]
 
 
 def test_a_line_that_crosses_the_box_between_its_ends_is_kept(tmp_path):

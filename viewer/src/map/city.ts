@@ -44,7 +44,7 @@ export class CityMap {
       maxCount: 1,
       maxFlow: 1,
       show: { density: true, flows: true, travellers: true, roads: true },
-      roads: null,
+      streets: null,
       hovered: null,
       selected: null,
       area: null,

@@ -144,11 +144,11 @@ export class Quads extends Vertices {
     if (this.count > this.room) this.makeRoom(2 * this.count);
   }
 
-  draw(): void {
-    if (!this.count) return; // before the first quad there are no indices to draw by
+  draw(count = this.count): void {
+    if (!count) return; // before the first quad there are no indices to draw by
     const { gl } = this;
     gl.bindVertexArray(this.array);
-    gl.drawElements(gl.TRIANGLES, 6 * this.count, gl.UNSIGNED_INT, 0);
+    gl.drawElements(gl.TRIANGLES, 6 * count, gl.UNSIGNED_INT, 0);
     gl.bindVertexArray(null);
   }
 

@@ -12,7 +12,7 @@ import { CityMap } from "./city.ts";
 import { followKeys } from "./keyboard.ts";
 import { DARK, LIGHT } from "./palette.ts";
 import { followPointer } from "./pointer.ts";
-import { segments } from "./roads.ts";
+import { piecesOf, Streets } from "./streets.ts";
 
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 
@@ -23,7 +23,7 @@ export class Maps implements Stage {
   private readonly counts = new StableMaximum();
   private readonly flows = new StableMaximum();
   private readonly legendListeners: ((legend: Legend) => void)[] = [];
-  private roads: Float32Array | null = null;
+  private streets: Streets | null = null;
   private moments: [Moment, Moment] | null = null;
 
   constructor(
@@ -89,7 +89,7 @@ export class Maps implements Stage {
     const city = new CityMap(container, this.projection, status.grid, info, this.dark);
     followPointer(city, this.store);
     followKeys(city, this.store);
-    city.change({ roads: this.roads, maxCount: this.counts.value, maxFlow: this.flows.value });
+    city.change({ streets: this.streets, maxCount: this.counts.value, maxFlow: this.flows.value });
     return city;
   }
 
@@ -136,7 +136,8 @@ export class Maps implements Stage {
   }
 
   private async loadRoads(): Promise<void> {
-    this.roads = segments(await api.roads(), this.projection);
-    for (const city of this.all) city.change({ roads: this.roads });
+    const { projection } = this;
+    this.streets = new Streets(piecesOf(await api.roads(), projection), [1, projection.height / projection.width]);
+    for (const city of this.all) city.change({ streets: this.streets });
   }
 }

@@ -1,31 +1,34 @@
 // Roads above the cells, thin. A city has many and they do not move while history plays, so they are
 // drawn into a texture when the camera has moved, and otherwise copied from it.
 
-import type { Projection } from "../projection.ts";
 import { type GL, premultiplied, Program, Quads, type View } from "./gl.ts";
 import type { Scene } from "./scene.ts";
+import { PIECE, type Streets } from "./streets.ts";
 
 const SEGMENT_VERTEX = `
 in vec4 a_segment;
+in float a_class;
 uniform float u_width;
 out vec2 v_at;
 flat out float v_half;
+flat out float v_width;
 void main() {
+  v_width = u_width * (a_class < 2.5 ? 2.0 : 1.0); // main streets are bolder
   vec2 start = pixel(a_segment.xy), end = pixel(a_segment.zw);
   vec2 way = end - start;
   float far = length(way);
   vec2 along = far > 0.0 ? way / far : vec2(1.0, 0.0);
   v_half = 0.5 * far;
-  v_at = corner() * (vec2(v_half, 0.0) + 0.5 * u_width + 1.0);
+  v_at = corner() * (vec2(v_half, 0.0) + 0.5 * v_width + 1.0);
   gl_Position = place(0.5 * (start + end) + along * v_at.x + vec2(-along.y, along.x) * v_at.y);
 }`;
 
 const SEGMENT_FRAGMENT = `
-uniform float u_width;
 in vec2 v_at;
 flat in float v_half;
+flat in float v_width;
 void main() {
-  color = vec4(cover(length(vec2(max(abs(v_at.x) - v_half, 0.0), v_at.y)) - 0.5 * u_width));
+  color = vec4(cover(length(vec2(max(abs(v_at.x) - v_half, 0.0), v_at.y)) - 0.5 * v_width));
 }`;
 
 const COPY_VERTEX = `
@@ -36,20 +39,6 @@ uniform sampler2D u_roads;
 uniform vec4 u_color;
 void main() { color = u_color * texelFetch(u_roads, ivec2(gl_FragCoord.xy), 0).r; }`;
 
-// All pieces of all roads on the sheet; [n * 4].
-export function segments(roads: GeoJSON.FeatureCollection, projection: Projection): Float32Array {
-  const found: number[] = [];
-  const add = (line: GeoJSON.Position[]) => {
-    const places = line.map(([x, y]) => projection.toSheet(x!, y!));
-    for (let piece = 1; piece < places.length; piece++) found.push(...places[piece - 1]!, ...places[piece]!);
-  };
-  for (const { geometry } of roads.features) {
-    if (geometry?.type === "LineString") add(geometry.coordinates);
-    if (geometry?.type === "MultiLineString") geometry.coordinates.forEach(add);
-  }
-  return new Float32Array(found);
-}
-
 export class Roads {
   private readonly pieces: Quads;
   private readonly drawing: Program;
@@ -57,13 +46,13 @@ export class Roads {
   private readonly screen: Quads;
   private readonly texture: WebGLTexture;
   private readonly target: WebGLFramebuffer;
-  private filled: Float32Array | null = null;
+  private filled: Streets | null = null;
   private drawn = ""; // the view that the texture shows
 
   constructor(private readonly gl: GL) {
-    this.drawing = new Program(gl, SEGMENT_VERTEX, SEGMENT_FRAGMENT, ["a_segment"]);
+    this.drawing = new Program(gl, SEGMENT_VERTEX, SEGMENT_FRAGMENT, ["a_segment", "a_class"]);
     this.copying = new Program(gl, COPY_VERTEX, COPY_FRAGMENT, []);
-    this.pieces = new Quads(gl, [4]);
+    this.pieces = new Quads(gl, [4, PIECE - 4]);
     this.screen = new Quads(gl, [1]);
     this.screen.fill(new Float32Array(1));
     this.texture = gl.createTexture();
@@ -71,8 +60,9 @@ export class Roads {
   }
 
   draw(scene: Scene, view: View): void {
-    if (!scene.roads || !scene.show.roads) return;
-    if (this.filled !== scene.roads) this.pieces.fill((this.filled = scene.roads));
+    const { streets } = scene;
+    if (!streets || !scene.show.roads) return;
+    if (this.filled !== streets) this.pieces.fill((this.filled = streets).pieces);
     this.gl.bindTexture(this.gl.TEXTURE_2D, this.texture);
     const key = JSON.stringify([view, this.pieces.count]);
     if (key !== this.drawn) this.redraw(view, scene.side);

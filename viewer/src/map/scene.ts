@@ -3,6 +3,7 @@
 import type { Frame } from "../frame.ts";
 import type { Projection } from "../projection.ts";
 import type { Palette } from "./palette.ts";
+import type { Streets } from "./streets.ts";
 
 export type Rectangle = readonly [left: number, bottom: number, right: number, top: number]; // on the sheet
 
@@ -18,7 +19,7 @@ export interface Scene {
   maxCount: number;
   maxFlow: number;
   show: { density: boolean; flows: boolean; travellers: boolean; roads: boolean };
-  roads: Float32Array | null; // pieces, [n * 4]: start and end on the sheet
+  streets: Streets | null;
   hovered: Rectangle | null;
   selected: Rectangle | null;
   area: Rectangle | null;

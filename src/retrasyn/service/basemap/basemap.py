@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrasyn.errors import InputError, SettingError
+from retrasyn.roads.network import N_CLASSES
 from retrasyn.service.basemap.style import read_document
 from retrasyn.service.settings import Coordinates, MapSettings, origin_of
 from retrasyn.space import Box
@@ -144,9 +145,12 @@ def _holds(whole: Box, part: Box) -> bool:
 
 
 def read_roads(path: Path, box: Box) -> bytes:
-    """Return the roads as GeoJSON; names and other properties stay behind."""
+    """Return the roads as GeoJSON, with their classes; all other properties stay behind."""
+    lines: dict[int | None, list[Line]] = {}
     try:
-        lines = [line for line in _lines(read_document("map.roads", path)) if _touches(line, box)]
+        for road_class, line in _lines(read_document("map.roads", path)):
+            if _touches(line, box):
+                lines.setdefault(road_class, []).append(line)
     except (KeyError, TypeError, ValueError, RecursionError):
         raise InputError(
             f"map.roads {path} is not GeoJSON of LineString and MultiLineString; convert it"
@@ -156,28 +160,39 @@ def read_roads(path: Path, box: Box) -> bytes:
             f"map.roads {path} has no line in the box {format_box(box)}; give it in the "
             "coordinates of the data"
         )
-    shape = {"type": "MultiLineString", "coordinates": lines}
-    feature = {"type": "Feature", "properties": {}, "geometry": shape}
-    whole = {"type": "FeatureCollection", "features": [feature]}
+    features = [
+        {
+            "type": "Feature",
+            "properties": {} if road_class is None else {"class": road_class},
+            "geometry": {"type": "MultiLineString", "coordinates": found},
+        }
+        for road_class, found in lines.items()
+    ]
+    whole = {"type": "FeatureCollection", "features": features}
     return json.dumps(whole, separators=(",", ":")).encode()
 
 
-def _lines(thing: dict[str, Any]) -> Iterator[Line]:
-    """Yield all lines of a GeoJSON object."""
+def _lines(
+    thing: dict[str, Any], road_class: int | None = None
+) -> Iterator[tuple[int | None, Line]]:
+    """Yield all lines of a GeoJSON object, each with its class if it has one of ours."""
     match thing["type"]:
         case "FeatureCollection":
             for feature in thing["features"]:
                 yield from _lines(feature)
         case "Feature":
+            given = (thing.get("properties") or {}).get("class")
+            known = type(given) is int and 0 <= given < N_CLASSES
             if thing["geometry"] is not None:
-                yield from _lines(thing["geometry"])
+                yield from _lines(thing["geometry"], given if known else None)
         case "GeometryCollection":
             for geometry in thing["geometries"]:
-                yield from _lines(geometry)
+                yield from _lines(geometry, road_class)
         case "LineString":
-            yield _line(thing["coordinates"])
+            yield road_class, _line(thing["coordinates"])
         case "MultiLineString":
-            yield from map(_line, thing["coordinates"])
+            for line in thing["coordinates"]:
+                yield road_class, _line(line)
         case other:
             raise ValueError(other)
 
