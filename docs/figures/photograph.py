@@ -1,7 +1,8 @@
 """Takes the pictures of the live map: python docs/figures/photograph.py (needs Chromium).
 
 The built-in city is synthesised on its public streets with a fixed seed, shown with `retrasyn
-watch`, and looked at in a browser without a window: on a wide screen in both themes, and on a phone.
+watch`, and looked at in a browser without a window: on a wide screen in both themes, and on a
+phone.
 """
 
 from __future__ import annotations
