@@ -13,9 +13,11 @@ from retrasyn.service.campaign_folder import choose
 from retrasyn.service.secrets import Secrets
 from retrasyn.service.service import Service
 from retrasyn.service.settings import Settings
+from retrasyn.simulation.city import CITY_BOX
 from retrasyn.wire import decode_manifest, decode_round
 from retrasyn.wire.canonical import unseal
 from support.crowd import START, Crowd, SetClock, play, settings_in
+from support.public_maps import settings_for
 
 
 async def start(folder, clock=None, *, new_campaign=False, **changes):
@@ -60,6 +62,7 @@ def test_unchanged_settings_mean_the_same_manifest(tmp_path):
         {"name": "another"},
         {"seed": 8},
         {"lifetime_cap": 5},
+        {"prior": "centre:5,5,3"},
     ],
     ids=str,
 )
@@ -138,7 +141,8 @@ def test_secrets_are_for_their_owner_only_and_are_never_shown(tmp_path):
 )
 def test_every_method_that_asks_once_has_a_manifest(method, tmp_path):
     secrets = Secrets.open(tmp_path / "service")
-    campaign = choose(Settings.load(None, {"method": method}), secrets, START).campaign
+    given = {"method": method} | settings_for(method, CITY_BOX, tmp_path)
+    campaign = choose(Settings.load(None, given), secrets, START).campaign
     secrets.close()
     manifest, curator = campaign.manifest, campaign.make_curator()
     assert manifest.n_states == curator.states.n_states

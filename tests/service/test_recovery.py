@@ -12,13 +12,16 @@ from retrasyn.messages import Report
 from retrasyn.service.admission.open_rounds import OpenRounds
 from retrasyn.service.service import Service
 from retrasyn.service.write_queue import Busy
+from retrasyn.simulation.city import CITY_BOX
 from retrasyn.wire import encode_report
 from support.crowd import Crowd, SetClock, finish, play, settings_in
 from support.enrolling import enrolled
+from support.public_maps import settings_for
 
 pytestmark = pytest.mark.system
 
 ROUNDS = 9
+METHODS = ["steered", "steered-roads", "steered-flags", "steered-hidden", "retrasyn-b"]
 
 
 async def crash(service):
@@ -43,12 +46,13 @@ def released(service_or_folder):
     }
 
 
-@pytest.fixture(scope="module", params=["steered", "steered-flags", "steered-hidden", "retrasyn-b"])
+@pytest.fixture(scope="module", params=METHODS)
 def unbroken(request, tmp_path_factory):
     """Run a campaign without a break; keep its beginning and all that was sent."""
     whole = tmp_path_factory.mktemp("whole") / "service"
     begun = whole.with_name("begun")
     changes = {"method": request.param, "fewest": 30}  # so that sums wait in most rounds
+    changes |= settings_for(request.param, CITY_BOX, whole.parent)
 
     async def run():
         service = await start(whole, **changes)

@@ -19,15 +19,21 @@ from retrasyn.privacy.ledger import RoundLedger
 from retrasyn.receipts.files import open_receipt
 from retrasyn.receipts.verify import verify
 from retrasyn.service.service import Service
+from retrasyn.simulation.city import CITY_BOX
 from retrasyn.wire import decode_heartbeat, decode_report
 from retrasyn.wire.frames import device_of, is_heartbeat, n_answers, question_of
 from support.crowd import Crowd, SetClock, finish, play, settings_in
+from support.public_maps import settings_for
 
 pytestmark = pytest.mark.system
 
 ROUNDS = 12
+MANY_SPEEDS = {"campaign.settings.speed_share": 0.3, "campaign.settings.cell_share": 0.2}
 CASES = {
     "steered": {"method": "steered"},
+    "map": {"method": "steered-map", **MANY_SPEEDS},
+    "roads": {"method": "steered-roads", **MANY_SPEEDS},
+    "roads, few": {"method": "steered-roads", "fewest": 20, **MANY_SPEEDS},
     "flags": {"method": "steered-flags"},
     "hidden": {"method": "steered-hidden"},
     "length": {"method": "steered-length", "grid": 4},
@@ -183,12 +189,15 @@ async def played(folder, **changes):
 @pytest.mark.parametrize("case", CASES)
 def test_every_release_equals_what_the_curator_makes_of_the_same_reports(case, tmp_path):
     changes = {name: value for name, value in CASES[case].items() if value is not None}
+    changes |= settings_for(changes["method"], CITY_BOX, tmp_path)
     service, crowd, statuses = asyncio.run(played(tmp_path / "service", **changes))
     asyncio.run(stopped(service))
     naive = Naive(service, crowd)
     manifest = service.runtime.campaign.manifest
     assert set(statuses) == {"accepted"}
     assert sum(map(len, naive.who.values())) > 20
+    told = sum(len(keys) for (_, asked), keys in naive.who.items() if asked.about == "faster")
+    assert (told > 10) == ("faster" in manifest.strata)
     epoch = np.datetime64(manifest.epoch, "s").item().isoformat() + "+00:00"
     for t in range(ROUNDS):
         release = naive.release(t)

@@ -250,6 +250,27 @@ async def refused_and_then_without_settings(world):
     await world.start()
 
 
+@way(r"^refused: .*: prior is not set there and centre:5,5,3 now\.", NOBODY)
+async def a_public_map_in_place_of_none(world):
+    await world.start(prior="centre:5,5,3")
+
+
+@way(r"^A new campaign in place", ASKED)
+async def a_new_campaign_with_a_public_map(world):
+    await world.start(prior="centre:5,5,3", new_campaign=True)
+
+
+@way(r"^It goes on where it was: round \d+ comes next, after \d+\.$", GO_ON)
+async def a_campaign_with_a_public_map_goes_on_without_settings(world):
+    await world.start(prior="centre:5,5,3", new_campaign=True)
+    world.accept()
+    await world.go(9)
+    await world.stop()
+    world.clock.time += 20
+    await world.start()
+    assert world.service.runtime.campaign.run_settings.method.name == "steered-map"
+
+
 @way(r"^refused: .*: settings\.age_share is not set there and 0\.3 now\.", NOBODY)
 async def a_setting_of_the_method(world):
     await world.start(**{"campaign.settings.age_share": 0.3})

@@ -64,6 +64,15 @@ def map_for(method, box):
     return {"public_map": public_map(box, roads=row.roads)} if row.speeds else {}
 
 
+def settings_for(method, box, folder):
+    """Return the settings of a service that make `steered` of it a method with a public map."""
+    row = METHODS[method]
+    if not row.roads:
+        return {"prior": "centre:{},{},3".format(*box[:2])} if row.speeds else {}
+    write_roads(blocks(box, np.random.default_rng(0)), folder / "streets.geojson")
+    return {"roads": str(folder / "streets.geojson")}
+
+
 def flags_for(method, box, folder):
     """Return the flags that a method needs beside its name; a network is written for it."""
     row = METHODS[method]

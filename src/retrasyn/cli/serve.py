@@ -41,6 +41,8 @@ def serve(
     ] = None,
     address: options.Address = None,
     shards: options.Shards = None,
+    roads: options.Roads = None,
+    prior: options.Prior = None,
     new_campaign: Annotated[
         bool,
         typer.Option(
@@ -68,14 +70,25 @@ def serve(
         if print_config:
             print(config_text(), end="")
             return
+        from retrasyn.service.campaign_folder import over_roads
         from retrasyn.service.web.running import run
+    from retrasyn.space import Box
+    from retrasyn.space.grid import format_box
+
     changes = options.read_settings(setting)
     given = {"host": host, "port": port, "folder": folder}
     given |= {"engine": engine, "address": address, "shards": shards}
     for name, value in given.items():
         if value is not None:
             changes[f"server.{name}"] = str(value)
-    settings = Settings.load(config, changes)
+    for name, public in {"roads": roads, "prior": prior}.items():
+        if public is not None:
+            changes[f"campaign.{name}"] = str(public)
+    loaded = Settings.load(config, changes)
+    settings = over_roads(loaded)
+    if settings is not loaded:
+        box = format_box(Box(*settings.campaign.box))
+        sys.stderr.write(f"note: no box is given, so it is that of the roads: {box}\n")
     _log_to_stderr(quiet)
     announce = _stay_silent if quiet else _announce
     code = run(settings, announce=announce, link=not quiet, new_campaign=new_campaign)

@@ -12,6 +12,8 @@ from retrasyn.errors import SettingError
 from retrasyn.messages import MICRO, SPEEDS, Manifest, Round
 from retrasyn.methods import Method
 from retrasyn.privacy.selection import age_thresholds
+from retrasyn.roads.opening import open_map
+from retrasyn.roads.public_map import PublicMap
 from retrasyn.run_settings import RunSettings
 from retrasyn.service.secrets import KeyRing, Secrets
 from retrasyn.service.settings import CampaignSettings
@@ -34,6 +36,7 @@ def run_settings_of(settings: CampaignSettings) -> RunSettings:
         settings={name: setting_text(value) for name, value in settings.settings.items()},
         oracle=settings.oracle,
         fewest=settings.fewest,
+        public_map=public_map_of(settings),
     )
     method = run.method
     if not method.division.private:
@@ -50,6 +53,13 @@ def run_settings_of(settings: CampaignSettings) -> RunSettings:
             f"close_after={settings.seconds_open} is longer than the period of {settings.period} s"
         )
     return run
+
+
+def public_map_of(settings: CampaignSettings) -> PublicMap | None:
+    """Open the public map of a campaign, over the box as devices read it."""
+    if settings.roads is None and settings.prior is None:
+        return None
+    return open_map(grid_of(settings).box, roads=settings.roads, prior=settings.prior)
 
 
 def sampling_of(settings: CampaignSettings, method: Method) -> Sampling:

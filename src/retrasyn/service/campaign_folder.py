@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from retrasyn.bounded_json import parse_json
 from retrasyn.errors import InputError, SettingError
 from retrasyn.files import is_there, write_durably
 from retrasyn.messages import MICRO
+from retrasyn.roads.opening import open_map
 from retrasyn.service.campaign import Campaign, setting_text
 from retrasyn.service.secrets import Secrets
 from retrasyn.service.settings import CampaignSettings, Settings, SettingsTable
@@ -38,6 +40,7 @@ class KeptCampaign(SettingsTable):
     wire: int = 2  # version of the wire; files of version 2 do not say it
     settings: CampaignSettings  # with the epoch as a number
     lifetime_cap: int | None = None  # micro-nats, as it was found where settings leave it open
+    public_map: str = ""  # SHA-256 of its files in hexadecimal digits; empty if there is none
 
     @property
     def in_force(self) -> CampaignSettings:
@@ -104,6 +107,19 @@ def settings_in_force(settings: Settings) -> CampaignSettings:
     """Return the settings given over those of the folder; nothing is opened or made."""
     file = CampaignFile.read(settings.server.folder)
     return settings.campaign if file is None else _over(file.latest.in_force, settings.campaign)
+
+
+def over_roads(settings: Settings) -> Settings:
+    """Give the first campaign of a folder the box of its roads, where no box is given."""
+    given = settings.campaign
+    begins = CampaignFile.read(settings.server.folder) is None
+    if given.roads is None or "box" in given.model_fields_set or not begins:
+        return settings
+    x0, y0, x1, y1 = open_map(None, roads=given.roads).box
+    low = (math.floor(corner * MICRO) / MICRO for corner in (x0, y0))
+    high = (math.ceil(corner * MICRO) / MICRO for corner in (x1, y1))
+    campaign = given.model_copy(update={"box": (*low, *high)})
+    return settings.model_copy(update={"campaign": campaign})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,7 +313,15 @@ def _lost(file: CampaignFile, secrets: Secrets, known: Collection[bytes]) -> str
         needed = name == "curator.key" or latest.settings.seed == "random"
         if needed and not is_there(folder / name):
             return f"{name} is missing"
-    id_ = Campaign.of(latest.in_force, secrets).id
+    try:
+        campaign = Campaign.of(latest.in_force, secrets)
+    except (InputError, SettingError) as error:
+        if not latest.public_map:
+            raise
+        return f"its public map cannot be opened: {error}"
+    id_, digest = campaign.id, campaign.manifest.public_map.hex()
+    if latest.public_map != digest:
+        return f"its public map is another: sha256 {latest.public_map} there and {digest} now"
     if latest.manifest != id_.hex():
         return (
             f"RetraSyn {__version__} makes manifest {id_.hex()} of it, with the curator.key that "
@@ -327,6 +351,7 @@ def _entry(
         wire=VERSION,
         settings=campaign.settings.model_copy(update={"lifetime_cap": asked.lifetime_cap}),
         lifetime_cap=campaign.manifest.lifetime_cap if left_open else None,
+        public_map=campaign.manifest.public_map.hex(),
     )
 
 

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from retrasyn.errors import InputError, MissingExtra, SettingError
+from retrasyn.files import is_there
 from retrasyn.oracles.registry import CHOICES, ORACLES, PAPER_ORACLE, OracleWish
+from retrasyn.roads import NOT_PUBLIC
 from retrasyn.service.viewing.frames import MAX_TRAVELLERS
 from retrasyn.simulation.city import CITY_BOX
 
@@ -71,6 +73,19 @@ def _check_style(style: str) -> str:
             "a style is a JSON file, or an address like https://example.org/style.json"
         )
     return style
+
+
+def _absolute(place: Path) -> Path:
+    # A start from another folder has to find the same file.
+    return place.absolute()
+
+
+def _absolute_prior(prior: str) -> str:
+    try:
+        is_file = is_there(Path(prior))
+    except OSError:  # a name too long for a file
+        is_file = False
+    return str(Path(prior).absolute()) if is_file else prior
 
 
 def _check_oracle(wish: str) -> str:
@@ -130,6 +145,16 @@ class CampaignSettings(SettingsTable):
     grid: int = Field(default=6, description="Side K of the grid, 1 to 64.", ge=1, le=64)
     method: str = Field(
         default="steered", description="A row of `retrasyn methods` that asks once."
+    )
+    roads: Annotated[Path, AfterValidator(_absolute)] | None = Field(
+        default=None,
+        description="Public roads within the box, which synthetic streams drive on. "
+        f"{NOT_PUBLIC[:1].upper()}{NOT_PUBLIC[1:]}.",
+    )
+    prior: Annotated[str, AfterValidator(_absolute_prior)] | None = Field(
+        default=None,
+        description="Where people are likely to be: between, class or length (of roads), "
+        "centre:x,y,scale, or a file of public population.",
     )
     settings: dict[str, str | int | float | bool] = Field(
         default={}, description="Further settings of the method, such as alpha."
