@@ -22,7 +22,7 @@ CROSSINGS = 6_000  # as many as in Oldenburg, whose network is no part of this r
 FEW_ANCHORS = 4  # of a city of a million crossings, which has 216
 SIDE = 6
 WARM_UP, STEPS = 20, 10
-STEP_BAR, BIRTH_BAR, TABLE_BAR, LARGE_BAR = 16.0, 200.0, 80.0, 12.0
+STEP_BAR, BIRTH_BAR, TABLE_BAR, LARGE_BAR = 16.0, 200.0, 25.0, 12.0
 
 
 def lines() -> Iterator[Line]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from retrasyn.roads.next_hops import NextHops
 from retrasyn.space import Box, Grid
 from retrasyn.synthesis import trip_kernels, trips
 from retrasyn.synthesis.shard import StepInputs
+from retrasyn.synthesis.synthesizer import Synthesizer, make_shard
 from retrasyn.synthesis.trips import Pace, TripPlan
 from support import plain_trips
 from support.plain_trips import PlainTrip
@@ -203,6 +205,43 @@ def test_streams_that_drive_do_not_depend_on_the_number_of_threads(n_threads, mo
         streams = opened(grid, roads, n_threads=threads)
         for t, size in enumerate([900, 1200, 700, 1000]):
             advance(streams, plan_on(roads, grid, t, target=size, alarm=0.95), grid, t)
+        ends.append({name: column.tobytes() for name, column in streams.columns().items()})
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("box", [(116.15, 39.75, 116.6, 40.1), (0.1, -7e5, 3e5, 2e6)])
+def test_released_points_lie_in_the_box_and_in_their_cells_anywhere_in_the_world(box):
+    box, city = Box(*box), grid_city()
+    x, y = (
+        np.clip(low + axis / 9 * (high - low), low, high)
+        for axis, low, high in ((city.x, box.x0, box.x1), (city.y, box.y0, box.y1))
+    )
+    network = RoadNetwork.from_edges(x=x, y=y, tail=city.tail, head=city.head)
+    for side in (1, 3, 7):
+        grid = Grid(box, side)
+        roads = NextHops.of(network, grid)
+        streams, synthesizer = opened(grid, roads), Synthesizer(grid, SEED)
+        for t in range(6):
+            synthesizer.step(streams, plan_on(roads, grid, t, target=300), t)
+            points = synthesizer.release(streams, t)
+            cells, n_outside = grid.locate(points["x"], points["y"])
+            assert n_outside == 0
+            assert cells.tolist() == points["cells"].tolist() == streams.living()[1].tolist()
+
+
+def test_shards_made_again_from_what_they_saved_go_on_alike():
+    grid, roads = city_roads()
+    ends = []
+    for lost in (False, True):
+        streams = opened(grid, roads, n_shards=2)
+        for t, size in enumerate([300, 250, 320, 280]):
+            advance(streams, plan_on(roads, grid, t, target=size), grid, t)
+            if lost:
+                engine = streams.shards.engine
+                saves = [{k: a.copy() for k, a in w.to_arrays().items()} for w in engine.workers]
+                engine.open(partial(make_shard, grid=grid, continuous=True, roads=roads))
+                for worker, save in zip(engine.workers, saves, strict=True):
+                    worker.load_arrays(save)
         ends.append({name: column.tobytes() for name, column in streams.columns().items()})
     assert ends[0] == ends[1]
 
