@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 import naive
 from retrasyn.randomness.kernels import words_at
 from retrasyn.synthesis import trip_kernels, trips
@@ -62,7 +64,7 @@ def plain_anchors(network, cells, key, most):
         weights[a] += float(length)
         weights[b] += float(length)
     least = 1e-9 * sum(weights) / len(weights)
-    words = words_at(key, range_of(network.n_nodes)).tolist()
+    words = words_at(key, np.arange(network.n_nodes, dtype=np.uint64)).tolist()
     keys = [
         -math.log(((word >> 11) + 0.5) / 2**53) / max(weight, least)
         for word, weight in zip(words, weights, strict=True)
@@ -74,17 +76,10 @@ def plain_anchors(network, cells, key, most):
     return sorted((sorted(first.values(), key=order.index) + rest)[: max(most, len(first))])
 
 
-def range_of(n):
-    return trips.np.arange(n, dtype=trips.np.uint64)
-
-
 def word(step, purpose, identifier):
     """Return the word that a draw is addressed by."""
-    return int(
-        words_at(trips.np.uint64(step.key(purpose)), trips.np.array([identifier], trips.np.uint64))[
-            0
-        ]
-    )
+    key = np.uint64(step.key(purpose))
+    return int(words_at(key, np.array([identifier], np.uint64))[0])
 
 
 def uniform(step, purpose, identifier):
