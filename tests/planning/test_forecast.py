@@ -48,10 +48,11 @@ def test_the_recommended_grid_has_the_least_sum_of_error_and_lost_detail(shown):
     assert best.total == best.density.expected + best.lost_detail
 
 
-def test_every_means_is_doubled_once(shown):
+def test_every_means_is_doubled_once_and_a_map_is_added(shown):
     means = [(change.n_users, change.epsilon, change.window) for change in shown.changes]
-    assert means == [(80_000, 1.0, 20), (40_000, 2.0, 20), (40_000, 1.0, 40)]
-    assert [round(change.worth, 2) for change in shown.changes] == [2.0, 5.09, 0.51]
+    assert means == [(80_000, 1.0, 20), (40_000, 2.0, 20), (40_000, 1.0, 40), (40_000, 1.0, 20)]
+    assert [round(change.worth, 2) for change in shown.changes[:3]] == [2.0, 5.09, 0.51]
+    assert [change.mapped for change in shown.changes] == [False, False, False, True]
     assert all(change.density.expected > 0 for change in shown.changes)
 
 
@@ -72,7 +73,7 @@ def test_a_change_multiplies_the_errors_of_each_city_as_in_the_simulation():
 
 
 def test_progress_is_told_of_every_timestamp_to_the_last(shown, told):
-    total = 2 * N_TIMESTAMPS * (len(SIMULATED) + 3)
+    total = 2 * N_TIMESTAMPS * (len(SIMULATED) + 4)
     assert told == [(done, total) for done in range(1, total + 1)]
 
 
@@ -105,7 +106,9 @@ def test_closed_forms_alone_predict_no_error():
 
 def test_what_cannot_be_doubled_is_left_out():
     names = [change.what for change in forecast(9, epsilon=21, simulates=False).changes]
-    assert names == ["twice the users", "twice the window"]
+    assert names == ["twice the users", "twice the window", "a map of the roads"]
+    with_map = forecast(9, "steered-roads", simulates=False)
+    assert "a map of the roads" not in [change.what for change in with_map.changes]
 
 
 def test_what_is_unknown_is_none_in_json():

@@ -51,6 +51,8 @@ def plan(
 ) -> None:
     """Say what to expect with N users: reports, errors by grid, a grid, privacy over time.
 
+    With --method steered-roads or steered-map, the roads of the built-in city are the public map.
+
     Example: retrasyn plan --users 5000 --plot plan.svg
     """
     from retrasyn.data.discretise import read_period
@@ -169,7 +171,7 @@ def _changes(shown: Forecast) -> Table:
     columns = ["", "users", "epsilon", "window", "as good as\nusers x"]
     if side is not None:
         columns += ["density\nerror", "transition\nerror"]
-    title = "What doubling changes" + ("" if side is None else f", with K = {side}")
+    title = "What doubling and a public map change" + ("" if side is None else f", with K = {side}")
     table = _table(title, columns)
     if side is not None:
         row = shown.row(side)

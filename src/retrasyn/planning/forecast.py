@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from retrasyn.errors import SettingError
-from retrasyn.methods import DEFAULT_METHOD, Method, find_method
+from retrasyn.methods import DEFAULT_METHOD, ROADS_METHOD, Method, find_method
 from retrasyn.planning.closed_forms import (
     ExpectedNoise,
     Total,
@@ -22,9 +22,10 @@ from retrasyn.planning.closed_forms import (
 )
 from retrasyn.planning.trial import N_TIMESTAMPS, City, Trial, built_in_cities, run_trial
 from retrasyn.privacy.usual_place import UsualPlace
+from retrasyn.roads.opening import open_map
 from retrasyn.run_settings import MAX_EPSILON, MAX_WINDOW, RunSettings
 from retrasyn.simulation.accounting import usual_place_of
-from retrasyn.simulation.city import CITY_BOX
+from retrasyn.simulation.city import CITY_BOX, city_roads
 from retrasyn.space import Grid
 
 SIDES = (2, 3, 4, 6, 8, 10, 12, 16, 20, 24)
@@ -77,13 +78,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """The effect of more users, epsilon or window on the recommended grid."""
+    """The effect of more users, epsilon or window, or of a map, on the recommended grid."""
 
     what: str
     n_users: int
     epsilon: float
     window: int
-    worth: float  # factor on users that would have the same effect
+    worth: float  # factor on users that would have the same effect; NaN: no closed form tells
+    mapped: bool = False  # whether the roads of the city are known
     density: Prospect | None = None
     transition: Prospect | None = None
 
@@ -134,7 +136,8 @@ def forecast(
 
     Args:
         n_users: People active at a time, on average; not those who ever take part.
-        method: The name of a private method in `METHODS`; steered by default.
+        method: The name of a private method in `METHODS`; steered by default. One that needs a
+            public map has that of the built-in city's roads.
         epsilon: Privacy budget over any window.
         window: Length w of the protected window, in timestamps.
         period: Microseconds between two timestamps, for the privacy cost over time.
@@ -147,9 +150,16 @@ def forecast(
     >>> round(closed.noise.n_reports), closed.lifetime[0].epsilon
     (45, 7.0)
     """
-    _check(find_method(DEFAULT_METHOD if method is None else method), n_users, seed)
-    grid = Grid(CITY_BOX, SIDES[0])
-    settings = RunSettings.of(method, grid=grid, epsilon=epsilon, window=window, seed=seed)
+    row = find_method(DEFAULT_METHOD if method is None else method)
+    _check(row, n_users, seed)
+    settings = RunSettings.of(
+        row,
+        grid=Grid(CITY_BOX, SIDES[0]),
+        epsilon=epsilon,
+        window=window,
+        seed=seed,
+        public_map=open_map(CITY_BOX, roads=city_roads()) if row.speeds else None,
+    )
     means, gap = _Means(settings, n_users), settings.gap
     noise = means.noise()
     shown = Forecast(
@@ -209,6 +219,11 @@ class _Means:
     def changed(self, change: Change) -> _Means:
         """Return the means after a change."""
         settings = dataclasses.replace(self.settings, epsilon=change.epsilon, window=change.window)
+        if change.mapped:
+            known = open_map(CITY_BOX, roads=city_roads())
+            settings = dataclasses.replace(
+                settings, method=find_method(ROADS_METHOD), public_map=known
+            )
         return _Means(settings, change.n_users)
 
 
@@ -259,7 +274,7 @@ def _closed_row(settings: RunSettings, noise: ExpectedNoise, period: float) -> R
 
 
 def _changes(means: _Means, noise: ExpectedNoise) -> Iterator[Change]:
-    """Yield the changes that double users, epsilon or window, where that is possible."""
+    """Yield what doubles users, epsilon or window, where that is possible, and adds a map."""
     n_users, epsilon, window = means.n_users, means.settings.epsilon, means.settings.window
     doubled = {
         "twice the users": (2 * n_users, epsilon, window),
@@ -271,6 +286,15 @@ def _changes(means: _Means, noise: ExpectedNoise) -> Iterator[Change]:
             continue
         change = Change(what=what, n_users=users, epsilon=budget, window=length, worth=math.nan)
         yield dataclasses.replace(change, worth=means.changed(change).noise().worth(noise))
+    if means.settings.method.name == DEFAULT_METHOD:
+        yield Change(
+            what="a map of the roads",
+            n_users=n_users,
+            epsilon=epsilon,
+            window=window,
+            worth=math.nan,
+            mapped=True,
+        )
 
 
 def _with_errors(row: Row, found: dict[int, list[Trial]], cities: list[City]) -> Row:
