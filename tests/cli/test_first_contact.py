@@ -15,6 +15,8 @@ import typer
 from retrasyn import demo_city, errors, write
 from retrasyn.cli import app, pages
 from retrasyn.cli.pages import STEPS
+from retrasyn.data.writing_roads import write_roads
+from retrasyn.simulation.city import city_roads
 from support.command_line import (
     COMMAND,
     TWO_STREAMS,
@@ -68,6 +70,7 @@ def prepared(tmp_path_factory):
     for name in ("trips.parquet", "synthetic.parquet", "one.parquet", "other.parquet"):
         write(city, folder / name)
     (folder / "positions.jsonl").write_text('{"t": 0, "traj_id": [7], "x": [0.1], "y": [0.2]}\n')
+    write_roads(city_roads(), folder / "city.roads.geojson")
     beijing = {"x": [116.2, 116.3, 116.3, 116.4, 116.5], "y": [39.8, 39.8, 39.9, 40, 40]}
     write_table(folder / "trips.csv", TWO_STREAMS | beijing)
     (folder / "taxi_log").mkdir()

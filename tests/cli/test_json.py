@@ -11,6 +11,7 @@ import typer
 
 from retrasyn import METHODS, demo_city, write
 from retrasyn.cli import app
+from retrasyn.data.writing_roads import write_roads
 from retrasyn.metrics.suite import METRICS
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.simulation import city as cities
@@ -31,6 +32,7 @@ RUNS = {
         *("--network", "city", "--objects", 50, "--new", 5, "--steps", 5),
         *("-o", "new.parquet"),
     ),
+    "roads": ("roads.geojson",),
     "demo": ("--out", "demo"),
     "plan": ("--users", 100, "--no-simulation"),
     "reproduce": ("table1", "--only", "tdrive", "--data", "tdrive=real.parquet", "--out", "new"),
@@ -61,6 +63,10 @@ FIELDS = {
     },
     "validate": {"usable", "counts", "grid", "faults", "notes"},
     "generate": {"points", "streams", "mean_length", "steps", "nodes", "edges"},
+    "roads": {
+        *("n_nodes", "n_edges", "length", "by_class", "n_one_way", "n_stubs", "n_doubled"),
+        *("n_left_out", "n_others", "n_cut", "box", "crs", "map"),
+    },
     "demo": {
         *("folder", "files", "epsilon", "window", "worst_window", "scores", "streets"),
         *("shared_flows", "fine_density_errors"),
@@ -111,6 +117,7 @@ def standing(tmp_path_factory):
     walk = [(n, t, 1 + n, 1 + t / 2) for n in range(4) for t in range(3)]
     columns = zip(("traj_id", "t", "x", "y"), zip(*walk, strict=True), strict=True)
     write_table(folder / "walk.csv", {name: list(values) for name, values in columns})
+    write_roads(cities.city_roads(), folder / "roads.geojson")
     (folder / "token").write_text("operator\n")
     made = folder / "made.parquet"
     assert run("synthesize", folder / "real.parquet", "-o", made, *BOX, "--quiet").code == 0

@@ -24,7 +24,7 @@ BOTH = [
     *("synthesize", "convert", "validate", "generate", "evaluate", "compare", "plan", "demo"),
     *("reproduce", "fleet", "audit", "audit window", "receipt verify", "doctor"),
 ]
-JSON_ONLY = ["methods", "token", "device status", "receipt show"]
+JSON_ONLY = ["methods", "roads", "token", "device status", "receipt show"]
 QUIET_ONLY = ["serve", "gateway", "device run"]
 
 

@@ -141,7 +141,7 @@ def test_a_prior_that_means_nothing_is_refused_in_one_line(prior, named):
     ("text", "named"),
     [
         ("", "has the columns ''"),
-        ("x,y\n1,2\n", "it needs x,y,weight or lon,lat,population"),
+        ("x,y\n1,2\n", "it needs x,y,weight or x,y,people or lon,lat,population"),
         ("x,y,weight\n", "no rows"),
         ("x,y,weight\n1,nan,3\n", "line 2: x,y,weight is '1,nan,3'"),
         ("x,y,weight\n1,2,3\n1,2,-3\n", "line 3.*not below 0"),

@@ -9,7 +9,7 @@ from retrasyn.data.writing_roads import write_roads
 from retrasyn.errors import InputError
 from retrasyn.roads.lines import CLASS_OF, way_of
 from retrasyn.roads.network import DisconnectedNetworkWarning, RoadNetwork
-from retrasyn.roads.reading_networks import read_network, read_roads
+from retrasyn.roads.reading_networks import read_network
 
 
 def feature(coordinates, kind="LineString", **properties):
@@ -120,10 +120,10 @@ def test_coordinates_are_degrees_if_they_can_be_or_what_the_file_names(tmp_path)
     utm = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::25832"}}
     degrees = {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}
 
-    assert read_roads(write(path, near)).crs == "EPSG:4326"
-    assert read_roads(write(path, far)).crs is None
-    assert read_roads(write(path, far, crs=utm)).crs == "urn:ogc:def:crs:EPSG::25832"
-    assert read_roads(write(path, near, crs=degrees)).crs == "EPSG:4326"
+    assert read_network(write(path, near)).crs == "EPSG:4326"
+    assert read_network(write(path, far)).crs is None
+    assert read_network(write(path, far, crs=utm)).crs == "urn:ogc:def:crs:EPSG::25832"
+    assert read_network(write(path, near, crs=degrees)).crs == "EPSG:4326"
 
 
 def test_parts_that_do_not_meet_are_left_out_with_a_warning(tmp_path):

@@ -30,6 +30,7 @@ from retrasyn.cli.pages import explaining, show_page
 from retrasyn.cli.plan import plan
 from retrasyn.cli.receipt import receipt
 from retrasyn.cli.reproduce import reproduce
+from retrasyn.cli.roads import roads
 from retrasyn.cli.serve import rotate_key, serve, token
 from retrasyn.cli.stream import stream
 from retrasyn.cli.synthesize import synthesize
@@ -88,6 +89,7 @@ app.command()(compare)
 app.command()(convert)
 app.command()(validate)
 app.command()(generate)
+app.command()(roads)
 app.command()(watch)
 app.command()(demo)
 app.command()(demo_live)

@@ -44,6 +44,7 @@ BY_COMMAND: dict[str, str] = {
     "convert": "formats",
     "validate": "formats",
     "generate": "generator",
+    "roads": "public-maps",
     "watch": "map",
     "demo": _FIRST_STEPS,
     "demo-live": "fleet",

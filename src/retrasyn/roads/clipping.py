@@ -60,6 +60,9 @@ def clip(network: RoadNetwork, box: Box, name: str = "the road network") -> Road
     return dataclasses.replace(
         inside,
         classed=network.classed,
+        crs=network.crs,
+        n_doubled=network.n_doubled,
+        n_others=network.n_others,
         n_left_out=network.n_left_out + inside.n_left_out,
         n_cut=int((cut_tail | cut_head).sum()),
     )

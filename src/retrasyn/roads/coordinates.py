@@ -34,7 +34,8 @@ class Coordinates:
         >>> Coordinates.of(Box(116.15, 39.75, 116.60, 40.10), None).degrees
         True
         """
-        return cls(is_degrees(crs, box), crs)
+        degrees = is_degrees(crs, box)
+        return cls(degrees, WGS84 if degrees else crs)
 
 
 def is_degrees(crs: str | None, box: Box | None = None) -> bool:

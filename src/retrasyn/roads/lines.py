@@ -6,6 +6,7 @@ What is known of a line is what it is tagged with, in the words of OpenStreetMap
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,14 +45,6 @@ _RINGS = ("roundabout", "circular")
 _VERTEX = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Roads:
-    """A road network, and the system of its coordinates if its file says it."""
-
-    network: RoadNetwork
-    crs: str | None = None
-
-
 @dataclass(slots=True)
 class Lines:
     """Lines collected one by one, and the network they make."""
@@ -77,7 +70,7 @@ class Lines:
         self._classes.append(road_class)
         self._ways.append(way_of(tags))
 
-    def network(self, path: Path) -> RoadNetwork:
+    def network(self, path: Path, crs: str | None) -> RoadNetwork:
         """Return the network of all lines; where some have a class, those without are no roads."""
         if any(road_class is not None for road_class in self._classes):
             self._drop_untagged()
@@ -93,7 +86,7 @@ class Lines:
         per_edge = sizes - 1
         classed = self._classes[0] is not None
         with about(path):
-            return RoadNetwork.from_edges(
+            network = RoadNetwork.from_edges(
                 x=unique.real,
                 y=unique.imag,
                 tail=node[begin],
@@ -101,6 +94,7 @@ class Lines:
                 road_class=np.repeat(np.array(self._classes), per_edge) if classed else None,
                 one_way=np.repeat(self._ways, per_edge),
             )
+        return dataclasses.replace(network, crs=crs, n_others=self.n_others)
 
     def _drop_untagged(self) -> None:
         """Leave out the lines that have no class."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 N_CLASSES = 7
+CLASS_NAMES = ("motorway", "trunk", "primary", "secondary", "tertiary", "residential", "smaller")
 CLASS_RATIO = 1.5
 """Each class is this much slower than the one before it; class 0 is the motorway."""
 _LONG = (0.99, 0.90, 0.82)  # quantiles of length above which a street is class 0, 1, 2
@@ -61,8 +62,11 @@ class RoadNetwork:
     road_class: npt.NDArray[np.int8]  # [n_edges], 0 (fastest) to 6
     one_way: npt.NDArray[np.int8]  # [n_edges], 1: from tail to head only, -1: back only, 0: both
     classed: bool = True  # whether classes were given, not guessed
+    crs: str | None = None  # the system of the coordinates; None: that of the data
+    n_doubled: int = 0  # loops, and edges beside a faster one, that were dropped
     n_left_out: int = 0  # nodes dropped since there was no way to the others and back
     n_cut: int = 0  # roads cut at the walls of a box
+    n_others: int = 0  # lines of the file that are no roads for cars
 
     @classmethod
     def from_edges(
@@ -100,7 +104,9 @@ class RoadNetwork:
         network = _largest_part(
             *nodes, ends[:, kept].astype(np.int32), lengths[kept], classes[kept], ways
         )
-        return dataclasses.replace(network, classed=road_class is not None)
+        return dataclasses.replace(
+            network, classed=road_class is not None, n_doubled=chord.size - kept.size
+        )
 
     @property
     def n_nodes(self) -> int:

@@ -23,12 +23,11 @@ from retrasyn.files import is_there
 from retrasyn.roads import rasters
 from retrasyn.roads.clipping import clip
 from retrasyn.roads.coordinates import Coordinates, great_circle, straight
-from retrasyn.roads.lines import Roads
 from retrasyn.roads.network import RoadNetwork
 from retrasyn.roads.population import ENDINGS, read_population
 from retrasyn.roads.projecting import in_system
 from retrasyn.roads.public_map import PublicMap
-from retrasyn.roads.reading_networks import network_files, read_roads
+from retrasyn.roads.reading_networks import network_files, read_network
 from retrasyn.space import Box
 
 if TYPE_CHECKING:
@@ -112,16 +111,17 @@ def _usual(network: RoadNetwork | None) -> str:
     return "length" if network is not None and not network.classed else "between"
 
 
-def _roads(roads: FilePath | RoadNetwork, digest: hashlib._Hash) -> tuple[Roads, str]:
+def _roads(roads: FilePath | RoadNetwork, digest: hashlib._Hash) -> tuple[RoadNetwork, str]:
     """Return roads and their name; their files, or else their arrays, are added to the digest."""
     if not isinstance(roads, RoadNetwork):
-        found = read_roads(roads)
+        found = read_network(roads)
         for path in network_files(roads):
             _add_file(digest, path)
         return found, Path(roads).name
     for member in fields(roads):
-        digest.update(np.ascontiguousarray(getattr(roads, member.name)).tobytes())
-    return Roads(roads), "a network"
+        values = getattr(roads, member.name)
+        digest.update(values.tobytes() if isinstance(values, np.ndarray) else str(values).encode())
+    return roads, "a network"
 
 
 def _add_file(digest: hashlib._Hash, path: Path) -> None:

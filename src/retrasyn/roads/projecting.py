@@ -14,29 +14,28 @@ from retrasyn.space.projection import Projection
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from retrasyn.roads.lines import Roads
     from retrasyn.roads.network import RoadNetwork
     from retrasyn.space import Box
 
 
-def in_system(roads: Roads, crs: str | None, box: Box | None, name: str) -> RoadNetwork:
+def in_system(network: RoadNetwork, crs: str | None, box: Box | None, name: str) -> RoadNetwork:
     """Return roads in the coordinate system of the data.
 
     Roads whose file says no system are in it already. Data that say none are in degrees if their
     box could be, else in the system of the roads.
     """
-    network = roads.network
     if crs is None and box is not None and is_degrees(None, box):
         crs = WGS84
-    if roads.crs is None or crs is None or _same(roads.crs, crs):
+    if network.crs is None or crs is None or _same(network.crs, crs):
         return network
-    projection = Projection(roads.crs, crs, names=(f"the system of {name},", "that of the data,"))
+    projection = Projection(network.crs, crs, names=(f"the system of {name},", "that of the data,"))
     x, y = projection(network.x, network.y)
     if not (np.isfinite(x) & np.isfinite(y)).all():
-        raise InputError(f"roads of {name} are in {roads.crs} and cannot be brought into {crs}")
+        raise InputError(f"roads of {name} are in {network.crs} and cannot be brought into {crs}")
     before = _chords(network, network.x, network.y)
     detours = np.divide(network.length, before, out=np.ones_like(before), where=before > 0)
-    return dataclasses.replace(network, x=x, y=y, length=detours * _chords(network, x, y))
+    length = detours * _chords(network, x, y)
+    return dataclasses.replace(network, x=x, y=y, length=length, crs=crs)
 
 
 def _same(one: str, other: str) -> bool:

@@ -6,22 +6,22 @@ of the data, unless a member `crs`, of an older form of GeoJSON, names their sys
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from retrasyn.bounded_json import parse_json
 from retrasyn.errors import InputError
-from retrasyn.roads.coordinates import WGS84
-from retrasyn.roads.lines import Lines, Roads
+from retrasyn.roads.coordinates import WGS84, is_degrees
+from retrasyn.roads.lines import Lines
+from retrasyn.roads.network import RoadNetwork
+from retrasyn.space import Box
 
-_EAST, _NORTH = 180, 90
 _SHAPES = ("Point", "MultiPoint", "Polygon", "MultiPolygon")
 
 
-def read_geojson(path: Path) -> Roads:
+def read_geojson(path: Path) -> RoadNetwork:
     """Read the lines of a GeoJSON file."""
     try:
         whole = parse_json(path.read_bytes())
@@ -37,11 +37,10 @@ def read_geojson(path: Path) -> Roads:
         except (InputError, KeyError, TypeError, ValueError) as error:
             why = error if isinstance(error, InputError) else "it is malformed"
             raise InputError(f"{path}, feature {number}: {why}") from None
-    network = lines.network(path)
-    crs = _named_system(whole)
-    if crs is None and np.abs(network.x).max() <= _EAST and np.abs(network.y).max() <= _NORTH:
-        crs = WGS84
-    return Roads(network, crs)
+    network = lines.network(path, _named_system(whole))
+    if network.crs is None and is_degrees(None, Box.around(network.x, network.y)):
+        return dataclasses.replace(network, crs=WGS84)
+    return network
 
 
 def _features(path: Path, whole: Any) -> Iterator[Any]:

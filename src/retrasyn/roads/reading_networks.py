@@ -1,4 +1,4 @@
-"""Reads road networks: pairs of text files, lines of GeoJSON."""
+"""Reads road networks from files of many forms; the ending of its name says which."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from retrasyn.errors import InputError
-from retrasyn.roads.lines import Roads
 from retrasyn.roads.network import RoadNetwork
 from retrasyn.roads.reading_geojson import read_geojson
+from retrasyn.roads.reading_layers import layer_files, read_layers
+from retrasyn.roads.reading_openstreetmap import read_openstreetmap
 from retrasyn.roads.reading_pairs import FORMS, check_file, pair_files, read_pair
 
 
@@ -19,33 +20,27 @@ class _Format:
     """How files with certain endings are read, and which files belong together."""
 
     endings: tuple[str, ...]
-    read: Callable[[Path], Roads]
+    read: Callable[[Path], RoadNetwork]
     files: Callable[[Path], tuple[Path, ...]] = lambda path: (path,)
 
 
-def _read_pair(path: Path) -> Roads:
-    return Roads(read_pair(path))
-
-
+_PAIRS = tuple(ending for form in FORMS for ending in (form.node_ending, form.edge_ending))
 _FORMATS = (
-    _Format(
-        tuple(ending for form in FORMS for ending in (form.node_ending, form.edge_ending)),
-        _read_pair,
-        pair_files,
-    ),
+    _Format(_PAIRS, read_pair, pair_files),
     _Format((".geojson", ".json"), read_geojson),
+    _Format((".osm.pbf", ".osm"), read_openstreetmap),
+    _Format((".gpkg", ".shp"), read_layers, layer_files),
 )
 ENDINGS = tuple(ending for row in _FORMATS for ending in row.endings)
 """Endings of the files that a network may be read from."""
 
 
 def read_network(path: str | os.PathLike[str]) -> RoadNetwork:
-    """Read a road network in its own coordinates; of a pair of files, name either."""
-    return read_roads(path).network
+    """Read a road network in its own coordinates; of a pair of files, name either.
 
-
-def read_roads(path: str | os.PathLike[str]) -> Roads:
-    """Read a road network and the system of its coordinates, if the file says it."""
+    Pairs of the generator and GeoJSON are read as they are; `.osm.pbf`, `.gpkg` and `.shp` need
+    the extra [geo].
+    """
     path = Path(path)
     return _format_of(path).read(path)
 

@@ -24,9 +24,12 @@ class RoadSummary:
     by_class: tuple[float, ...] | None  # shares of the length, fastest first; None: no classes
     n_one_way: int
     n_stubs: int  # nodes at which one road ends
+    n_doubled: int  # loops, and roads beside a faster one
     n_left_out: int  # nodes without a way to the others and back
+    n_others: int  # lines that are no roads for cars
     n_cut: int  # roads cut at the walls of a box
     box: Box
+    crs: str | None  # None: that of the data
 
     @classmethod
     def of(cls, network: RoadNetwork) -> RoadSummary:
@@ -41,9 +44,12 @@ class RoadSummary:
             by_class=tuple(by_class.tolist()) if network.classed else None,
             n_one_way=int(np.count_nonzero(network.one_way)),
             n_stubs=int(np.count_nonzero(np.bincount(ends) == 1)),
+            n_doubled=network.n_doubled,
             n_left_out=network.n_left_out,
+            n_others=network.n_others,
             n_cut=network.n_cut,
             box=Box.around(network.x, network.y),
+            crs=network.crs,
         )
 
     def to_dict(self) -> dict[str, Any]:
