@@ -5,6 +5,8 @@ import shutil
 from pathlib import Path
 
 import retrasyn
+from retrasyn.data.writing_roads import write_roads
+from retrasyn.simulation.city import city_roads
 from support.command_line import run
 from support.made_tiles import made_vector
 
@@ -33,6 +35,7 @@ def _map_files(folder: Path) -> None:
     (folder / "roads.geojson").write_text(
         f'{{"type": "Feature", "properties": {{}}, "geometry": {line}}}'
     )
+    write_roads(city_roads(), folder / "city.roads.geojson")
     made_vector(folder / "city.pmtiles")
     (folder / "TG.cnode").write_text("0 0 0\n1 10 0\n2 10 10\n3 0 10\n")
     (folder / "TG.cedge").write_text("0 0 1 10\n1 1 2 10\n2 2 3 10\n3 3 0 10\n4 0 2 14.2\n")
