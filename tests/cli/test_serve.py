@@ -1,6 +1,7 @@
 """``retrasyn serve`` and ``retrasyn token`` as a person runs them."""
 
 import contextlib
+import hashlib
 import http.server
 import json
 import re
@@ -11,6 +12,7 @@ import sys
 import threading
 import tomllib
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -18,10 +20,11 @@ from retrasyn.client.curator_client import CuratorClient
 from retrasyn.client.owner import read_link
 from retrasyn.device.signatures import verify_ed25519
 from retrasyn.service.settings import Settings
-from retrasyn.wire import manifest_id
+from retrasyn.wire import decode_manifest, manifest_id
 from retrasyn.wire.canonical import unseal
 from retrasyn.wire.keys import CuratorKeys, follow
 from support.command_line import COMMAND, assert_one_line, environment, run
+from support.public_maps import settings_for
 
 pytestmark = pytest.mark.system
 
@@ -98,6 +101,22 @@ def test_serving_needs_no_configuration_and_stops_cleanly(tmp_path):
         assert secret not in err
 
 
+def test_a_public_map_is_an_option_and_its_box_that_of_the_campaign(tmp_path):
+    roads = settings_for("steered-roads", (2, 3, 4, 7), tmp_path)["roads"]
+    quick = ["--set", "period=1", "--set", "window=2", "--roads", roads]
+    with serving(tmp_path / "service", *quick) as (process, said):
+        url = re.search(r"runs at (http://\S+),", said)[1]
+        with CuratorClient(url) as server:
+            manifest = decode_manifest(unseal(server.campaign())[0])
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=PATIENCE)
+    assert manifest.box == (2_000_000, 3_000_000, 4_000_000, 7_000_000)
+    assert manifest.public_map == hashlib.sha256(Path(roads).read_bytes()).digest()
+    assert "note: no box is given, so it is that of the roads: 2,3,4,7" in told
+    done = run("serve", "--folder", tmp_path / "service", "--prior", "class")
+    assert_one_line(done, "prior is not set there and class now")
+
+
 def test_keys_are_rotated_while_the_service_is_stopped(tmp_path):
     folder = tmp_path / "service"
     assert_one_line(run("rotate-key", "--folder", folder), "does not exist", "--folder")
@@ -169,6 +188,9 @@ def test_a_port_in_use_is_refused_in_one_line_before_anything_is_made(tmp_path):
         (["--host", ""], "host ''"),
         (["--config", "missing.toml"], "missing.toml"),
         (["--set", "method=lbd"], "lbd"),
+        (["--roads", "missing.geojson"], "missing.geojson"),
+        (["--prior", "clss"], "did you mean class?"),
+        (["--prior", "class"], "give roads as well"),
         (["--set", "tls_certificate=missing.pem"], "belong together"),
         (["--set", "tls_certificate=a.pem", "--set", "tls_key=b.pem"], "a.pem"),
     ],

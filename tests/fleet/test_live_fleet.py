@@ -14,15 +14,18 @@ from retrasyn.data.metadata import Clock
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.messages import Aggregate, Question
 from retrasyn.run_settings import RunSettings
+from retrasyn.service.campaign import public_map_of
 from retrasyn.service.settings import CampaignSettings
 from retrasyn.simulation.rounds import Answers, Folded, Recorded
 from retrasyn.wire.canonical import unseal
 from retrasyn.wire.texts import decode_manifest
 from support.live_service import run, service
+from support.public_maps import settings_for
 
 pytestmark = pytest.mark.system
 
 SEED = 7
+SHARES = {"speed_share": "0.3", "cell_share": "0.2"}
 HEAD = struct.Struct("<BBHII8s16s")
 
 
@@ -57,8 +60,10 @@ def fold_plainly(line, manifest, numbers):
         value = int.from_bytes(frame[HEAD.size : -16], "little")
         bits = [value >> place & 1 for place in range(n_states)]
         question = Question(about="cell") if code == 5 else Question()
-        if code >= 16:
+        if 16 <= code < 32:
             question = Question(about="older", threshold=manifest.ages[code - 16])
+        if code >= 32:
+            question = Question(about="faster", threshold=manifest.speeds[code - 32])
         answers.setdefault(question, []).append((numbers[device], bits))
     folded = {}
     for question, rows in answers.items():
@@ -76,7 +81,7 @@ def never_opened(live):
     return {t for first, n in found for t in range(int(first), int(first) + int(n))}
 
 
-def check_releases(live, lines, numbers, *, window, folder):
+def check_releases(live, lines, numbers, *, window, folder, given):
     """Make every release again from the frames alone and compare the files; return how many."""
     from retrasyn.client.curator_client import CuratorClient
 
@@ -85,7 +90,10 @@ def check_releases(live, lines, numbers, *, window, folder):
     rounds = {line["t"]: fold_plainly(line, manifest, numbers) for line in lines}
     live.release(max(rounds))
     grid, fewest = Grid(Box(0, 0, 10, 10), 6), CampaignSettings().fewest
-    curator = Curator(RunSettings.of(grid=grid, window=window, seed=SEED, fewest=fewest))
+    options = {"window": window, "seed": SEED, "fewest": fewest}
+    options |= {"public_map": public_map_of(CampaignSettings(**given))}
+    options |= {"settings": SHARES if given else {}}
+    curator = Curator(RunSettings.of(grid=grid, **options))
     recorded, clock = (
         Recorded(curator),
         Clock(
@@ -130,10 +138,13 @@ def check_releases(live, lines, numbers, *, window, folder):
     return n_reports
 
 
-def drive(tmp_path, *, n, n_rounds, window, period, timeout, grace=0):
+def drive(tmp_path, *, n, n_rounds, window, period, timeout, grace=0, given=None):
     """Run a service and a fleet; check ledgers and releases; return what it said, and rounds."""
+    given = given or {}
     write_walks(tmp_path / "walks.parquet", n=n, n_timestamps=n_rounds)
-    settings = {"period": period, "window": window, "grace": grace}
+    settings = {"period": period, "window": window, "grace": grace} | given
+    if given:
+        settings |= {f"campaign.settings.{name}": share for name, share in SHARES.items()}
     with service(tmp_path / "service", seed=SEED, **settings) as live:
         done = run(
             "fleet",
@@ -150,7 +161,9 @@ def drive(tmp_path, *, n, n_rounds, window, period, timeout, grace=0):
         ledger = FleetLedger(tmp_path / "fleet" / "fleet.sqlite")
         numbers = {who.device: number for number, who in enumerate(ledger.devices())}
         ledger.close()
-        n_reports = check_releases(live, lines, numbers, window=window, folder=tmp_path)
+        n_reports = check_releases(
+            live, lines, numbers, window=window, folder=tmp_path, given=given
+        )
     statuses = [status for line in lines for status in line["statuses"]]
     reports = sum(
         bytes.fromhex(frame)[1] < 64 and status == "accepted"
@@ -168,6 +181,15 @@ def test_every_release_is_made_again_byte_for_byte_from_the_frames_of_a_small_fl
     said, n_rounds = drive(tmp_path, n=200, n_rounds=6, window=1, period=1, timeout=60)
     assert n_rounds >= 5  # a busy machine may miss one
     assert said.splitlines()[0].startswith("200 devices are silent for ")
+
+
+@pytest.mark.parametrize("method", ["steered-map", "steered-roads"])
+def test_a_fleet_tells_how_far_it_moved_and_is_released_byte_for_byte(method, tmp_path):
+    given = settings_for(method, (0, 0, 10, 10), tmp_path)
+    drive(tmp_path, n=200, n_rounds=6, window=1, period=2, timeout=90, given=given)
+    with (tmp_path / "frames.jsonl").open() as file:
+        codes = [bytes.fromhex(frame)[1] for line in file for frame in json.loads(line)["frames"]]
+    assert {32, 33, 34, 35} <= set(codes)
 
 
 @pytest.mark.long

@@ -36,6 +36,8 @@ def _facts(receipt: Receipt) -> Iterable[str]:
     yield _row(
         "oracle", receipt.oracle if noise is None else f"{receipt.oracle}, q = {noise.q:.6f}"
     )
+    if asked := _asked(receipt):
+        yield _row("asked", asked)
     yield _row("presence", receipt.presence)
     yield _row("counted per", receipt.ledger)
     yield _row(
@@ -57,6 +59,22 @@ def _facts(receipt: Receipt) -> Iterable[str]:
     )
     yield _row("file", "none yet" if file is None else f"{file.name}, sha256 {file.sha256}")
     yield _row("made by", f"RetraSyn {receipt.retrasyn_version}, format {receipt.format_version}")
+
+
+_ROLES = {
+    "age_share": "how long they have been there",
+    "presence_share": "whether they are there",
+    "speed_share": "whether they moved farther than a distance since the timestamp before",
+    "cell_share": "their cell",
+}
+"""What some are asked for life, by the setting that says how many."""
+
+
+def _asked(receipt: Receipt) -> str:
+    """State what people are asked, where not all are asked their step."""
+    shares = {role: receipt.settings.get(name) for name, role in _ROLES.items()}
+    said = [f"{share:.3g} of the people {role}" for role, share in shares.items() if share]
+    return ", ".join([*said, "the others their step"]) if said else ""
 
 
 def _spending(receipt: Receipt) -> Iterable[str]:
