@@ -17,7 +17,9 @@ import pytest
 import retrasyn
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.data.writing_files import write
+from retrasyn.data.writing_roads import roads_beside, write_roads
 from retrasyn.metrics import suite
+from retrasyn.roads.reading_networks import read_network
 from support.command_line import (
     COMMAND,
     PATIENCE,
@@ -564,6 +566,17 @@ def test_streets_are_drawn_in_the_report(small, streets, tmp_path):
     page = tmp_path / "report.html"
 
     outcome = run("evaluate", small, small, "--report", page, "--roads", streets)
+
+    assert outcome.code == 0, outcome.err
+    assert "2 streets of the public map" in page.read_text()
+
+
+def test_streets_beside_the_real_data_are_found(small, streets, tmp_path):
+    page, data = tmp_path / "report.html", streets.with_name("city.csv")
+    data.write_bytes(small.read_bytes())
+    write_roads(read_network(streets), roads_beside(data))
+
+    outcome = run("evaluate", data, data, "--report", page)
 
     assert outcome.code == 0, outcome.err
     assert "2 streets of the public map" in page.read_text()

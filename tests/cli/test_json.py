@@ -215,7 +215,7 @@ def test_the_files_of_the_demo_are_those_it_made(said, standing):
 
     assert "other.txt" not in files
     assert all((standing[0] / "demo" / name).is_file() for name in files)
-    assert len(files) == 4
+    assert len(files) == 5
 
 
 def test_figures_that_are_none_are_null(tmp_path):

@@ -165,7 +165,8 @@ def test_the_demo_leaves_a_picture_both_streams_and_a_receipt(small_city, tmp_pa
 
     assert (outcome.code, outcome.err) == (0, "")
     assert sorted(path.name for path in out.iterdir()) == [
-        *("real.parquet", "report.html", "synthetic.parquet", "synthetic.parquet.receipt.json")
+        *("real.parquet", "real.roads.geojson", "report.html"),
+        *("synthetic.parquet", "synthetic.parquet.receipt.json"),
     ]
     assert (out / "report.html").read_text().startswith("<!doctype html>")
     synthetic = read_table(out / "synthetic.parquet")
@@ -190,6 +191,7 @@ def test_the_demo_drives_on_the_public_streets_of_its_city(small_city, tmp_path)
     n_streets = city.city_roads().n_edges
     receipt = json.loads((tmp_path / "synthetic.parquet.receipt.json").read_text())
     assert receipt["method"] == "steered-roads"
+    assert receipt["public_map"]["source"] == "roads of real.roads.geojson"
     assert (
         f"The map of the city is public: the trips drive on its\n  {n_streets} streets."
         in outcome.out

@@ -23,7 +23,7 @@ import pytest
 from retrasyn import read, synthesize, write
 from retrasyn.cli.watch import announcing
 from retrasyn.data.trajectories import Trajectories
-from retrasyn.data.writing_roads import write_roads
+from retrasyn.data.writing_roads import roads_beside, write_roads
 from retrasyn.metrics.density import density_errors
 from retrasyn.metrics.pair import Pair
 from retrasyn.receipts.files import receipt_place, write_with_receipt
@@ -219,6 +219,15 @@ def test_a_receipt_of_another_file_is_not_shown(city, synthetic, tmp_path):
         assert shown.refuses("/v1/receipts/latest") == 404
         assert shown.json("/v1/status")["grid"] == 5
     assert "belongs to another file" in shown.err
+
+
+def test_roads_beside_the_first_file_are_found(synthetic):
+    write_roads(city_roads(), roads_beside(synthetic))
+    try:
+        with showing("watch", synthetic) as shown:
+            assert shown.json("/v1/map")["roads"] is True
+    finally:
+        roads_beside(synthetic).unlink()
 
 
 def test_roads_and_settings_of_the_map_can_be_given(synthetic, tmp_path):

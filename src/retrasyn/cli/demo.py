@@ -7,7 +7,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from retrasyn.report.content import Content
     from retrasyn.run_settings import RunSettings
 
-_FILES = ("real.parquet", "synthetic.parquet", "synthetic.parquet.receipt.json", "report.html")
+_FILES = (
+    *("real.parquet", "real.roads.geojson"),
+    *("synthetic.parquet", "synthetic.parquet.receipt.json", "report.html"),
+)
 
 
 def demo(
@@ -59,51 +62,63 @@ def demo(
     Example: retrasyn demo --out demo-out
     """
     from retrasyn.errors import SettingError
-    from retrasyn.roads.opening import open_map
-    from retrasyn.run_settings import RunSettings
-    from retrasyn.simulation.city import CITY_BOX, city_roads
-    from retrasyn.space import Grid
 
-    settings = RunSettings.of(
-        grid=Grid(CITY_BOX, 6),
-        seed=options.read_seed(seed),
-        oracle=oracle,
-        public_map=open_map(CITY_BOX, roads=city_roads()),
-    )
+    noise = options.read_seed(seed)
     if not live:
         with saying_stopped("files that are finished stay"):
-            made = _report(out or Path("demo-out"), settings, quiet=quiet or as_json)
+            made = _report(out or Path("demo-out"), noise, oracle, quiet=quiet or as_json)
         if as_json:
             print(json.dumps(made.facts(), indent=2))
         elif not quiet:
             print(made.text())
-        options.warn_of_seed(settings)
+        options.warn_of_seed(made.settings)
         return
     if as_json or quiet:
         raise SettingError("--live prints where the map is; leave --json and --quiet away")
     if out is not None:
         raise SettingError(f"--live writes nothing to {out}; leave --out or --live away")
-    options.warn_of_seed(settings)
-    raise typer.Exit(_show(settings, pace, port, opens=opens))
+    with TemporaryDirectory() as folder:
+        roads = _public_roads(Path(folder))
+        settings = _settings(roads, noise, oracle)
+        options.warn_of_seed(settings)
+        raise typer.Exit(_show(settings, roads, pace, port, opens=opens))
 
 
-def _show(settings: RunSettings, pace: float, port: int, *, opens: bool) -> int:
+def _public_roads(folder: Path) -> Path:
+    """Write the streets of the city where those of generated data are looked for."""
+    from retrasyn.data.writing_roads import roads_beside, write_roads
+    from retrasyn.simulation.city import city_roads
+
+    roads = roads_beside(folder / "real.parquet")
+    write_roads(city_roads(), roads)
+    return roads
+
+
+def _settings(roads: Path, seed: int | Literal["random"], oracle: str) -> RunSettings:
+    """Return the settings of a run on the streets of the city."""
+    from retrasyn.roads.opening import open_map
+    from retrasyn.run_settings import RunSettings
+    from retrasyn.simulation.city import CITY_BOX
+    from retrasyn.space import Grid
+
+    known = open_map(CITY_BOX, roads=roads)
+    return RunSettings.of(grid=Grid(CITY_BOX, 6), seed=seed, oracle=oracle, public_map=known)
+
+
+def _show(settings: RunSettings, roads: Path, pace: float, port: int, *, opens: bool) -> int:
     """Synthesise the city on the live map; return the exit code."""
-    from retrasyn.data.writing_roads import write_roads
-    from retrasyn.simulation.city import city_roads, demo_city
+    from retrasyn.simulation.city import demo_city
     from retrasyn.simulation.run import SimulatedRun
 
     with watch.needing_serve():
         from retrasyn.service.settings import MapSettings
         from retrasyn.service.viewing.recordings import LiveSimulation
         from retrasyn.service.web.running import ViewerServer
-    with ViewerServer(host=watch.HERE, port=port) as viewer_server, TemporaryDirectory() as folder:
+    with ViewerServer(host=watch.HERE, port=port) as viewer_server:
         real = demo_city(seed=settings.public_seed or 0)
         live = LiveSimulation(
             SimulatedRun.of(real, settings), pace, "A small city, real and synthetic"
         )
-        roads = Path(folder) / "roads.geojson"
-        write_roads(city_roads(), roads)
 
         async def unfold() -> None:
             await live.run()
@@ -117,7 +132,7 @@ def _show(settings: RunSettings, pace: float, port: int, *, opens: bool) -> int:
         )
 
 
-def _report(out: Path, settings: RunSettings, *, quiet: bool) -> _Made:
+def _report(out: Path, noise: int | Literal["random"], oracle: str, *, quiet: bool) -> _Made:
     """Synthesise the city and write everything, with a report."""
     from retrasyn.data.writing_files import write
     from retrasyn.errors import OutputError
@@ -126,7 +141,7 @@ def _report(out: Path, settings: RunSettings, *, quiet: bool) -> _Made:
     from retrasyn.metrics.suite import evaluate_pair
     from retrasyn.receipts.files import receipt_place, write_with_receipt
     from retrasyn.report.page import check_available, write_report
-    from retrasyn.simulation.city import city_roads, demo_city
+    from retrasyn.simulation.city import demo_city
     from retrasyn.simulation.run import synthesize
 
     check_available()
@@ -136,8 +151,9 @@ def _report(out: Path, settings: RunSettings, *, quiet: bool) -> _Made:
         raise OutputError(
             f"folder {out} cannot be made ({error.strerror}); name another with --out"
         ) from None
-    seed = settings.public_seed or 0  # of the city and the figures: a drawn one is for the noise
+    seed = 0 if noise == "random" else noise  # of the city and the figures: a drawn one is noise's
     real = demo_city(seed=seed)
+    settings = _settings(_public_roads(out), noise, oracle)
     with interruptible_progress(quiet) as progress:
         synthetic, receipt = synthesize(real, settings, progress=progress)
     write(real, out / "real.parquet")
@@ -157,9 +173,9 @@ def _report(out: Path, settings: RunSettings, *, quiet: bool) -> _Made:
         top_patterns=100,
         seed=seed,
         clock=real.clock,
-        roads=city_roads(),
+        roads=settings.public_map.roads if settings.public_map else None,
     )
-    return _Made(out, receipt, scores, content, real.n_points)
+    return _Made(out, settings, receipt, scores, content, real.n_points)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +183,7 @@ class _Made:
     """What the demo made."""
 
     out: Path
+    settings: RunSettings
     receipt: Receipt
     scores: Scores
     content: Content

@@ -57,7 +57,11 @@ def evaluate(
     ] = None,
     roads: Annotated[
         Path | None,
-        typer.Option(metavar="NETWORK", help="Public streets to draw in the report."),
+        typer.Option(
+            metavar="NETWORK",
+            help="Public streets to draw in the report. (default: those beside REAL)",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Measure how close synthetic data is to the real, in ten ways.
@@ -76,7 +80,8 @@ def evaluate(
         check_page(report)
     elif roads is not None:
         raise SettingError("--roads are drawn in a report; name one with --report")
-    network = None if roads is None else read_network(roads)
+    streets = None if report is None else roads or options.own_roads(real)
+    network = None if streets is None else read_network(streets)
     receipt = read_receipt(synthetic)
     extent = extent_of(box, {synthetic: receipt})
     recorded = read_file(real)
@@ -97,7 +102,7 @@ def evaluate(
             top_patterns=top_patterns,
             seed=seed,
             clock=recorded.clock,
-            roads=None if network is None else clip(network, pair.grid.box, str(roads)),
+            roads=None if network is None else clip(network, pair.grid.box, str(streets)),
         )
     if as_json:
         print(json.dumps(scores.to_dict(), indent=2))

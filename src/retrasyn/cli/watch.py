@@ -94,7 +94,12 @@ def watch(
     ] = None,
     box: ComparisonBox = None,
     roads: Annotated[
-        Path | None, typer.Option(metavar="FILE.geojson", help="Roads to draw below the cells.")
+        Path | None,
+        typer.Option(
+            metavar="FILE.geojson",
+            help="Roads to draw below the cells. (default: those beside REAL, if there are any)",
+            show_default=False,
+        ),
     ] = None,
     setting: Annotated[
         list[str] | None,
@@ -116,7 +121,7 @@ def watch(
     if len(before) > 1:
         raise SettingError(f"{len(files)} files were given; name one real and one synthetic file")
     check_files(box, _SIDE if grid is None else grid, files)
-    changes = _map_changes(setting, roads)
+    changes = _map_changes(setting, roads or options.own_roads(files[0]))
     with ViewerServer(host=host, port=port) as viewer_server:
         content, crs = _read_content(before, path, grid, box)
         _warn(content, host)

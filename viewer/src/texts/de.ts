@@ -186,6 +186,8 @@ export const german: Statements = {
       "andere Veröffentlichungen derselben Daten: diese wurde nicht mitgezählt, und ε summiert sich",
     "the outermost positions: the bounding box was taken from the raw data":
       "die äußersten Positionen: der Rahmen wurde den Rohdaten entnommen",
+    "people from whose traces the map was drawn, if it was drawn from any: it is taken to be public":
+      "Menschen, aus deren Spuren die Karte gezeichnet wurde, falls sie aus welchen gezeichnet wurde: sie gilt als öffentlich",
     "when a device is first seen: it is enrolled then": "wann ein Gerät zuerst gesehen wird: dann wird es angemeldet",
     "the mean stream length: it was taken from the raw data": "die mittlere Länge der Ströme: sie wurde den Rohdaten entnommen",
     "crossing the edge of the box: points outside were dropped, which shows":

@@ -181,6 +181,8 @@ export const chinese: Statements = {
     "other releases of the same data: this one is not counted among them, and epsilons add up":
       "同一数据的其他发布：本次未计入其中，而 ε 会累加",
     "the outermost positions: the bounding box was taken from the raw data": "最外围的位置：边界框取自原始数据",
+    "people from whose traces the map was drawn, if it was drawn from any: it is taken to be public":
+      "若地图由人们的轨迹绘成，则包括这些人：地图被视为公开的",
     "when a device is first seen: it is enrolled then": "设备首次出现的时间：它在那时被登记",
     "the mean stream length: it was taken from the raw data": "平均轨迹长度：取自原始数据",
     "crossing the edge of the box: points outside were dropped, which shows": "越过边界框：框外的点被丢弃，这是可见的",
