@@ -239,6 +239,20 @@ def test_roads_and_settings_of_the_map_can_be_given(synthetic, tmp_path):
         assert shown.json("/v1/map/roads")["type"] == "FeatureCollection"
 
 
+def test_roads_beside_the_data_are_drawn_and_roads_of_any_form(synthetic, tmp_path):
+    data = tmp_path / "made.parquet"
+    data.write_bytes(synthetic.read_bytes())
+    write_roads(city_roads(), tmp_path / "made.roads.geojson")
+    with showing("watch", data) as shown:
+        assert shown.json("/v1/map")["roads"] is True
+    (tmp_path / "map.cnode").write_text("0 1 1\n1 9 1\n2 9 9\n")
+    (tmp_path / "map.cedge").write_text("0 0 1 8\n1 1 2 8\n")
+    with showing("watch", synthetic, "--roads", tmp_path / "map.cnode") as shown:
+        text = json.dumps(shown.json("/v1/map/roads"))
+    corners = set(re.findall(r"\[(\d[\d.]*, \d[\d.]*)\]", text))
+    assert {tuple(map(float, corner.split(","))) for corner in corners} == {(1, 1), (9, 1), (9, 9)}
+
+
 def test_what_is_reached_by_others_is_said_loudly(city, synthetic):
     alone = namespaces.prefix()  # everybody is nobody there
     with showing("watch", city, synthetic, "--host", "0.0.0.0", before=alone) as shown:  # noqa: S104

@@ -32,7 +32,7 @@ def test_degrees_become_metres_and_detours_stay_detours():
 
 
 @pytest.mark.parametrize(
-    ("own", "crs"), [(None, "EPSG:3857"), ("EPSG:25832", None), ("OGC:CRS84", "EPSG:4326")]
+    ("own", "crs"), [(None, "EPSG:3857"), ("EPSG:25832", None), ("EPSG:3857", "epsg:3857")]
 )
 def test_nothing_is_done_where_nothing_is_to_do(own, crs):
     network = replace(town(), crs=own)
@@ -47,3 +47,13 @@ def test_systems_that_mean_nothing_are_refused():
     poles = RoadNetwork.from_edges(x=[0, 0], y=[89, 95], tail=[0], head=[1])
     with pytest.raises(InputError, match="cannot be brought into EPSG:3857"):
         in_system(replace(poles, crs="EPSG:4326"), "EPSG:3857", None, "town")
+
+
+def test_roads_in_degrees_are_as_long_as_on_the_ground():
+    network = RoadNetwork.from_edges(x=[8.0, 8.1, 8.1], y=[60, 60, 60.1], tail=[0, 1], head=[1, 2])
+    there = in_system(replace(network, crs="OGC:CRS84"), None, Box(8, 60, 9, 61), "town")
+
+    east, north = there.length
+    assert north / east == pytest.approx(2, rel=0.01)  # a degree of longitude is half as long
+    assert (there.length >= network.length).all()
+    assert in_system(network, None, Box(8, 60, 9, 61), "town") is network  # who knows what it is in

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -96,7 +97,7 @@ def watch(
     roads: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.geojson",
+            metavar="NETWORK",
             help="Roads to draw below the cells. (default: those beside REAL, if there are any)",
             show_default=False,
         ),
@@ -121,9 +122,12 @@ def watch(
     if len(before) > 1:
         raise SettingError(f"{len(files)} files were given; name one real and one synthetic file")
     check_files(box, _SIDE if grid is None else grid, files)
-    changes = _map_changes(setting, roads or options.own_roads(files[0]))
-    with ViewerServer(host=host, port=port) as viewer_server:
+    changes = _map_changes(setting)
+    roads = roads or options.own_roads(files[0])
+    with ViewerServer(host=host, port=port) as viewer_server, TemporaryDirectory() as folder:
         content, crs = _read_content(before, path, grid, box)
+        if roads is not None:
+            changes["map.roads"] = str(_lines_of(roads, crs, content.source.grid.box, Path(folder)))
         _warn(content, host)
         raise typer.Exit(
             viewer_server.show(
@@ -198,7 +202,20 @@ def _grid(
     return grid
 
 
-def _map_changes(pairs: list[str] | None, roads: Path | None) -> dict[str, str]:
+def _lines_of(roads: Path, crs: str | None, box: Box, folder: Path) -> Path:
+    """Return a file of lines to draw, in the coordinates of the data."""
+    from retrasyn.data.writing_roads import SUFFIXES, write_roads
+    from retrasyn.roads.projecting import in_system
+    from retrasyn.roads.reading_networks import read_network
+
+    if roads.suffix.lower() in SUFFIXES:  # whatever lines it has
+        return roads
+    lines = folder / "roads.geojson"
+    write_roads(in_system(read_network(roads), crs, box, roads.name), lines)
+    return lines
+
+
+def _map_changes(pairs: list[str] | None) -> dict[str, str]:
     """Read settings of the map, which may be named with or without their table."""
     from retrasyn.service.settings import MapSettings
 
@@ -209,7 +226,7 @@ def _map_changes(pairs: list[str] | None, roads: Path | None) -> dict[str, str]:
             known = ", ".join(MapSettings.model_fields)
             raise SettingError(f"unknown setting {name!r} of the map; choose from {known}")
         changes[f"map.{field}"] = value
-    return changes | ({} if roads is None else {"map.roads": str(roads)})
+    return changes
 
 
 def _map_settings(changes: dict[str, str], crs: str | None) -> MapSettings:

@@ -32,7 +32,8 @@ def roads_beside(path: Path) -> Path:
 def road_lines(network: RoadNetwork) -> dict[str, Any]:
     """Return a GeoJSON collection with one feature per road class, fastest first.
 
-    One-way roads of a class are a feature of their own, each drawn in its direction.
+    One-way roads of a class are a feature of their own, each drawn in its direction. `crs` is null
+    where the network does not say its system: by the older form of GeoJSON, none is to be assumed.
 
     >>> from retrasyn.roads.network import RoadNetwork
     >>> corner = RoadNetwork.from_edges(
@@ -52,7 +53,8 @@ def road_lines(network: RoadNetwork) -> dict[str, Any]:
             chosen = (network.road_class == number) & ((network.one_way != 0) == one_way)
             if chosen.any():
                 features.append(_feature({"class": number} | more, places[chosen]))
-    return {"type": "FeatureCollection", "features": features}
+    crs = None if network.crs is None else {"type": "name", "properties": {"name": network.crs}}
+    return {"type": "FeatureCollection", "crs": crs, "features": features}
 
 
 def _feature(properties: dict[str, Any], places: npt.NDArray[np.float64]) -> dict[str, Any]:

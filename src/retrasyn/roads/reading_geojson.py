@@ -1,7 +1,7 @@
 """Reads road networks from GeoJSON: LineStrings and MultiLineStrings, other shapes left out.
 
 By RFC 7946 the coordinates are degrees. What cannot be degrees is taken to be in the coordinates
-of the data, unless a member `crs`, of an older form of GeoJSON, names their system.
+of the data, unless a member `crs`, of an older form of GeoJSON, names their system or is null.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def read_geojson(path: Path) -> RoadNetwork:
             why = error if isinstance(error, InputError) else "it is malformed"
             raise InputError(f"{path}, feature {number}: {why}") from None
     network = lines.network(path, _named_system(whole))
-    if network.crs is None and is_degrees(None, Box.around(network.x, network.y)):
+    if "crs" not in whole and is_degrees(None, Box.around(network.x, network.y)):
         return dataclasses.replace(network, crs=WGS84)
     return network
 

@@ -33,6 +33,10 @@ from retrasyn.sinks.parts import Scattered
 
 FORMAT = 3
 EVERY_SECONDS = 2.0
+_OTHERS = {
+    "data": "other data; use the same input",
+    "public_map": "another public map, or none; use the same --roads and --prior",
+}
 
 
 @dataclass(slots=True)
@@ -166,10 +170,10 @@ class Checkpoint:
     def _check(self, saved: Mapping[str, Any]) -> None:
         """Refuse the checkpoint of a different run, naming the first difference."""
         for name, then, now in _differences(saved, self.configuration):
-            what = "other data" if name == "data" else f"{name}={then!r}, this run has {now!r}"
+            what = f"{name}={then!r}, this run has {now!r}; use the same settings"
             raise CheckpointError(
-                f"checkpoint in {self.folder} was made with {what}; use the same "
-                f"{'input' if name == 'data' else 'settings'}, or another folder"
+                f"checkpoint in {self.folder} was made with {_OTHERS.get(name, what)}, or another "
+                "folder"
             )
 
 
@@ -181,7 +185,7 @@ def _differences(
     order = {"format": 0, "faithful": 2}
     for name in sorted(saved.keys() | now.keys(), key=lambda name: (order.get(name, 1), name)):
         ours, theirs = now.get(name), saved.get(name)
-        if isinstance(ours, dict) and isinstance(theirs, dict):
+        if isinstance(ours, dict) and isinstance(theirs, dict) and name not in _OTHERS:
             yield from _differences(theirs, ours)
         elif ours != theirs:
             yield name, theirs, ours
