@@ -30,7 +30,7 @@ def demo_live(
 ) -> None:
     """Run a service and the built-in city's devices, a round every second, until Ctrl-C.
 
-    The live map is at the address that is printed first, with the roads of the city.
+    The live map is at the address that is printed first: travellers on the roads of the city.
 
     Example: retrasyn demo-live --devices 200
     """
@@ -74,7 +74,7 @@ def demo_live(
 def _start_service(place: Path, port: int, roads: Path, log: IO[str]) -> subprocess.Popen[str]:
     # Made-up devices have no home to hide, so they do not stop before the demo does.
     campaign = ("period=1", "window=5", "name=demo-live", "lifetime_cap=100000")
-    settings = (*campaign, f"map.roads={roads}")
+    settings = (*campaign, "box=0,0,10,10", f"campaign.roads={roads}")
     words = [word for setting in settings for word in ("--set", setting)]
     return subprocess.Popen(  # noqa: S603 - our own command
         [*_COMMAND, "serve", "--port", str(port), "--folder", str(place / "service"), *words],

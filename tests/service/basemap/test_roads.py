@@ -2,11 +2,15 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from retrasyn.errors import InputError
-from retrasyn.service.basemap.basemap import read_roads
+from retrasyn.service.basemap import basemap
+from retrasyn.service.basemap.basemap import BaseMap, read_roads
+from retrasyn.service.settings import MapSettings
 from retrasyn.space import Box
+from support.public_maps import public_map
 
 BOX = Box(0, 0, 10, 10)
 LINE = {"type": "LineString", "coordinates": [[1, 1, 7.5], [2.123456789, 3]]}
@@ -47,6 +51,24 @@ def test_classes_are_kept_where_they_are_those_of_road_networks(tmp_path):
     found = roads(tmp_path / "roads.json", {"type": "FeatureCollection", "features": features})
     told = [(one["properties"], len(one["geometry"]["coordinates"])) for one in found["features"]]
     assert told == [({"class": 2}, 2), ({"class": 0}, 1), ({}, 4)]
+
+
+@pytest.mark.parametrize(("most", "classes"), [(40, 7), (39, 6), (6, 1), (5, 0)])
+def test_roads_of_a_campaign_are_drawn_unless_others_are_named_and_the_fastest_of_many(
+    most, classes, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(basemap, "_MOST_ROADS", most)
+    network = public_map(BOX, roads=True).roads
+    assert network.n_edges == 40
+    assert np.bincount(network.road_class).tolist() == [6, 6, 6, 6, 6, 5, 5]
+    bare = BaseMap.open(MapSettings(), BOX)
+    drawn = bare.with_roads(network).roads
+    found = [] if drawn is None else json.loads(drawn)["features"]
+    assert {one["properties"]["class"] for one in found} == set(range(classes))
+    assert bare.with_roads(None) is bare
+    (tmp_path / "own.geojson").write_text(json.dumps(LINE))
+    own = BaseMap.open(MapSettings(roads=tmp_path / "own.geojson"), BOX)
+    assert own.with_roads(network) is own
 
 
 def test_a_line_that_crosses_the_box_between_its_ends_is_kept(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
@@ -9,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from retrasyn.errors import InputError, SettingError
 from retrasyn.roads.network import N_CLASSES
@@ -18,6 +21,7 @@ from retrasyn.space import Box
 from retrasyn.space.grid import format_box
 
 if TYPE_CHECKING:
+    from retrasyn.roads.network import RoadNetwork
     from retrasyn.service.basemap.style import Theme
     from retrasyn.service.basemap.tiles import Tiles
 
@@ -25,6 +29,8 @@ _DEGREES = Box(-180.0, -85.06, 180.0, 85.06)  # the square of Web Mercator
 _METRES = Box(-20_037_509.0, -20_037_509.0, 20_037_509.0, 20_037_509.0)
 _WIDEST = 20.0  # degrees: whoever looks at more than a country has to say so
 Line = list[list[float]]
+_OF_EDGES = ("tail", "head", "length", "road_class", "one_way")
+_MOST_ROADS = 200_000  # that a page draws
 _DIGITS = 7  # after the point in degrees: a centimetre
 STYLE = "/v1/map/style.json"
 
@@ -60,6 +66,20 @@ class BaseMap:
             attribution=settings.attribution or _thanks(tiles),
             travellers=settings.travellers,
         )
+
+    def with_roads(self, network: RoadNetwork | None) -> BaseMap:
+        """Return a map with these roads, if it has none of its own; of many, the fastest."""
+        if network is None or self.roads is not None:
+            return self
+        from retrasyn.data.writing_roads import road_lines  # noqa: PLC0415 - few have roads
+
+        counts = np.bincount(network.road_class, minlength=N_CLASSES).cumsum()
+        drawn = network.road_class < np.count_nonzero(counts <= _MOST_ROADS)
+        if not drawn.any():
+            return self
+        edges = {name: getattr(network, name)[drawn] for name in _OF_EDGES}
+        lines = road_lines(dataclasses.replace(network, **edges))
+        return dataclasses.replace(self, roads=json.dumps(lines, separators=(",", ":")).encode())
 
 
 def _open_tiles(path: Path) -> Tiles:

@@ -71,6 +71,8 @@ async def _run(service: Service, announce: Callable[[Running], None], *, link: b
     try:
         await service.start()
         runtime, token = service.runtime, service.operator_token
+        known = runtime.campaign.run_settings.public_map
+        base_map = base_map.with_roads(None if known is None else known.roads)
         app = CampaignApp(runtime, server.hosts, operator_token=token, base_map=base_map)
         await server.start(app)
         url = reachable(server.url)
