@@ -143,6 +143,8 @@ def test_whatever_stops_the_live_demo_stops_its_service_and_its_fleet(number, be
     url = (folder / "service" / "address").read_text().strip()
     with urllib.request.urlopen(f"{url}/v1/map/roads", timeout=60) as answer:  # noqa: S310 - loopback
         assert json.load(answer)["features"]
+    with urllib.request.urlopen(f"{url}/v1/status", timeout=60) as answer:  # noqa: S310 - loopback
+        assert json.load(answer)["method"] == "steered-roads"
     own = url.removeprefix("http://")
     address = "127.0.0.1", int(own.rpartition(":")[2])
     for name, form in ALL.items():

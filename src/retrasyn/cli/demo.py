@@ -126,7 +126,7 @@ def _show(settings: RunSettings, roads: Path, pace: float, port: int, *, opens: 
 
         return viewer_server.show(
             live.content(real),
-            MapSettings(roads=roads),
+            MapSettings(roads=roads, travellers=1000),
             announce=watch.announcing("The city is shown as it is made at", opens=opens),
             meanwhile=unfold,
         )

@@ -110,7 +110,8 @@ class MapSettings(SettingsTable):
     )
     roads: Path | None = Field(
         default=None,
-        description="GeoJSON file of lines to be drawn under the data, in its coordinates.",
+        description="GeoJSON file of lines to be drawn under the data, in its coordinates. "
+        "Without it, the public roads of the campaign are drawn.",
     )
     coordinates: Literal["auto", "plain", "degrees", "mercator"] = Field(
         default="auto",
