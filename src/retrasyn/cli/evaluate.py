@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from retrasyn.metrics.pair import Pair
     from retrasyn.metrics.suite import Metric, Scores
+    from retrasyn.roads.network import RoadNetwork
+    from retrasyn.space import Box
 
 RealFile = Annotated[Path, typer.Argument(metavar="REAL", help="The recorded data.")]
 Span = Annotated[int, typer.Option(help="Timestamps in a span of time.")]
@@ -69,7 +71,6 @@ def evaluate(
     Example: retrasyn evaluate trips.parquet synthetic.parquet --report report.html
     """
     from retrasyn.errors import SettingError
-    from retrasyn.roads.clipping import clip
     from retrasyn.roads.reading_networks import read_network
 
     settings = _settings(span, seed, queries, top_cells, top_patterns)
@@ -102,7 +103,7 @@ def evaluate(
             top_patterns=top_patterns,
             seed=seed,
             clock=recorded.clock,
-            roads=None if network is None else clip(network, pair.grid.box, str(streets)),
+            roads=network and _within(network, recorded.crs, pair.grid.box, str(streets)),
         )
     if as_json:
         print(json.dumps(scores.to_dict(), indent=2))
@@ -110,6 +111,14 @@ def evaluate(
     _show(pair, span, {"figure": scores})
     if report is not None:
         print(f"report: {report}")
+
+
+def _within(network: RoadNetwork, crs: str | None, box: Box, name: str) -> RoadNetwork:
+    """Return streets in the coordinates of the data, within its box."""
+    from retrasyn.roads.clipping import clip
+    from retrasyn.roads.projecting import in_system
+
+    return clip(in_system(network, crs, box, name), box, name)
 
 
 @saying_stopped()

@@ -12,7 +12,7 @@ const UNKNOWN = 3;
 const NEAR = 1 / 300; // of the sheet: a place farther from every street is on none
 const MOST_BUCKETS = 256; // along each side
 const MOST_VISITS = 400; // crossings looked at for one way; beyond, it is straight
-const MOST_VISITS_IN_ALL = 150_000; // for one step of all travellers: a few dozen milliseconds
+const MOST_VISITS_IN_ALL = 80_000; // for one step of all travellers: a few dozen milliseconds
 
 interface Spot {
   piece: number;
@@ -131,11 +131,15 @@ export class Streets {
         for (let k = this.near.begin[list]!; k < this.near.begin[list + 1]!; k++) {
           const piece = this.near.values[k]!;
           const start = piece * PIECE;
-          const [ax, ay] = [this.pieces[start]!, this.pieces[start + 1]!];
-          const [dx, dy] = [this.pieces[start + 2]! - ax, this.pieces[start + 3]! - ay];
+          const ax = this.pieces[start]!;
+          const ay = this.pieces[start + 1]!;
+          const dx = this.pieces[start + 2]! - ax;
+          const dy = this.pieces[start + 3]! - ay;
           const share = Math.min(Math.max(((x - ax) * dx + (y - ay) * dy) / (dx * dx + dy * dy || 1), 0), 1);
           const gap = (ax + share * dx - x) ** 2 + (ay + share * dy - y) ** 2;
-          if (gap < least) [found, least] = [{ piece, share }, gap];
+          if (gap >= least) continue;
+          found = { piece, share };
+          least = gap;
         }
       }
     }
@@ -152,7 +156,9 @@ export class Streets {
     const heap = new Heap();
     const reachNode = (node: number, cost: number, from: number) => {
       if (seen[node] === search && time[node]! <= cost) return;
-      [seen[node], time[node], before[node]] = [search, cost, from];
+      seen[node] = search;
+      time[node] = cost;
+      before[node] = from;
       heap.push(cost + Math.max(this.distance(this.x[node]! - gx, this.y[node]! - gy) - reach, 0), node);
     };
     reachNode(this.ends[2 * here.piece]!, here.share * this.costs[here.piece]!, -1);

@@ -3,6 +3,7 @@
 import { type GL, premultiplied, Program, Quads, type View } from "./gl.ts";
 import { Legs } from "./legs.ts";
 import type { Scene } from "./scene.ts";
+import type { Streets } from "./streets.ts";
 
 // Of a piece of a leg, either the part that is in the trail or, if the traveller is on it, the dot.
 const VERTEX = `
@@ -55,7 +56,8 @@ export class Travellers {
   private readonly program: Program;
   private readonly pieces: Quads;
   private readonly legs = new Legs();
-  private pair = -1;
+  private pair = -1; // which legs are drawn, and by which streets
+  private streets: Streets | null = null;
 
   constructor(gl: GL) {
     this.program = new Program(gl, VERTEX, FRAGMENT, ["a_piece", "a_when"]);
@@ -69,8 +71,8 @@ export class Travellers {
   draw(scene: Scene, view: View): void {
     const { from, to, palette, streets } = scene;
     if (!from || !to || !scene.show.travellers) return;
-    if (this.pair !== scene.pair) this.pieces.fill(this.legs.between(from, to, scene.projection, streets));
-    this.pair = scene.pair;
+    if (this.pair !== scene.pair || this.streets !== streets) this.pieces.fill(this.legs.between(from, to, scene.projection, streets));
+    [this.pair, this.streets] = [scene.pair, streets];
     // Larger where there is room, small where the whole city is on a small screen.
     const room = Math.min(...view.scale);
     for (const dots of [0, 1]) {
