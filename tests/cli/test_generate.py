@@ -102,7 +102,7 @@ def test_a_network_file_can_be_rerouted_and_is_the_same_before(roads, tmp_path):
         (("--network", "city", "--reroute", 99, "--steps", 9), ("reroute=99", "0 to 8")),
         (("--network", "city", "--reroute", -1, "--steps", 9), ("reroute=-1", "0 to 8")),
         (("--network", "nowhere.cnode"), ("nowhere.cnode", "does not exist")),
-        (("--network", "map.osm"), ("map.osm", "no known form", ".geojson")),
+        (("--network", "map.xyz"), ("map.xyz", "no known form", ".geojson")),
         (("--network", "map.cnode", "--size", 9), ("--size 9", "city")),
     ],
 )

@@ -10,6 +10,7 @@ from retrasyn.planning.trial import City, Crowd, built_in_cities, run_trial
 from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.city import CITY_BOX
 from retrasyn.simulation.run import SimulatedRun
+from support.public_maps import map_for
 
 PRIVATE = [name for name, row in METHODS.items() if row.division.private]
 
@@ -21,7 +22,7 @@ def city():
 
 def simulate(city, method):
     grid = Grid(CITY_BOX, 3)
-    settings = RunSettings.of(method, grid=grid, window=5, seed=4)
+    settings = RunSettings.of(method, grid=grid, window=5, seed=4, **map_for(method, CITY_BOX))
     run = SimulatedRun.of(city.trips, settings)
     return run.simulation, list(run.recording.steps())
 
@@ -42,7 +43,8 @@ def test_people_who_stand_for_themselves_are_simulated_as_by_synthesize(method, 
 def test_a_crowd_of_a_thousand_times_as_many_can_be_had_of_every_method(method, city):
     many = City("large", city.trips, 1_000.0)
     ticks = []
-    settings = RunSettings.of(method, grid=Grid(CITY_BOX, 3), window=5, seed=1)
+    grid = Grid(CITY_BOX, 3)
+    settings = RunSettings.of(method, grid=grid, window=5, seed=1, **map_for(method, CITY_BOX))
     trial = run_trial(many, settings, tick=lambda: ticks.append(1))
     assert len(ticks) == 25
     assert 0 < trial.density_error < np.log(2)
