@@ -25,7 +25,7 @@ DOCS = Path(__file__).parents[1]
 NOTE = "<!-- Written by `make reference` from the code; change the code, not this page. -->\n"
 _BOUNDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 _KINDS = {
-    "Work with files": "synthesize stream convert validate generate evaluate compare receipt",
+    "Work with files": "synthesize stream convert validate generate roads evaluate compare receipt",
     "See it": "demo demo-live watch methods",
     "Plan and prove": "plan audit reproduce",
     "Serve and take part": "serve token device gateway fleet",
@@ -36,7 +36,8 @@ _GROUPS = {
     "Synthesis": "synthesize RunSettings METHODS Method Curator Roster Release",
     "Space": "Box Grid StateSpace",
     "Evaluation": "evaluate Scores",
-    "Made-up streams": "generate city_network read_network RoadNetwork",
+    "Public maps": "open_map read_network RoadNetwork",
+    "Made-up streams": "generate city_network",
     "Reading the paper": "Interpretation SAFE AUTHORS",
     "Errors and version": "RetraSynError __version__",
 }

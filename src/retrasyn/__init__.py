@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from retrasyn.metrics.suite import Scores as Scores
     from retrasyn.metrics.suite import evaluate as evaluate
     from retrasyn.roads.network import RoadNetwork as RoadNetwork
+    from retrasyn.roads.opening import open_map as open_map
     from retrasyn.roads.reading_networks import read_network as read_network
     from retrasyn.run_settings import RunSettings as RunSettings
     from retrasyn.simulation.city import demo_city as demo_city
@@ -63,6 +64,7 @@ _HOMES = {
     "demo_city": "retrasyn.simulation.city",
     "evaluate": "retrasyn.metrics.suite",
     "generate": "retrasyn.data.moving_objects.generate",
+    "open_map": "retrasyn.roads.opening",
     "read": "retrasyn.data.reading_files",
     "read_network": "retrasyn.roads.reading_networks",
     "synthesize": "retrasyn.simulation.run",
