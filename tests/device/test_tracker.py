@@ -329,6 +329,16 @@ def test_without_two_places_in_the_box_a_device_says_it_did_not_move(lost):
     assert faster_than(tracker, 5) == [], "a new start"
 
 
+def test_a_later_fix_of_one_timestamp_is_the_place_that_a_device_moved_to():
+    tracker = Tracker(manifest_of(**FASTER))
+    tracker.observe(0, (1.0, 1.0), boot=0)
+    for fix, told in ((None, []), ((5.0, 5.0), list(SPEEDS)), ((1.0, 1.05), [2, 6])):
+        tracker.observe(1, fix, boot=MINUTE)
+        assert faster_than(tracker, 1) == told
+    tracker.observe(2, (1.0, 1.05), boot=2 * MINUTE)
+    assert faster_than(tracker, 2) == [], "from the last place of the timestamp before"
+
+
 def test_places_that_only_their_numbers_put_side_by_side_are_no_distance():
     tracker = Tracker(manifest_of(**FASTER))
     tracker.observe(0, (1.0, 1.0), boot=0)

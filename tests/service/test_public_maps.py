@@ -113,7 +113,10 @@ def test_a_start_with_another_map_is_refused(tmp_path, streets):
     with pytest.raises(SettingError, match="prior is not set there and class now"):
         campaign_of(folder, prior="class")
     wider(tmp_path / "streets.geojson")
-    with pytest.raises(InputError, match=r"its public map is another: sha256 \w{64} there and \w"):
+    with pytest.raises(
+        InputError,
+        match=r"public map \(\S+streets\.geojson\) has changed: sha256 \w{64} there and \w",
+    ):
         campaign_of(folder)
     (tmp_path / "streets.geojson").unlink()
     with pytest.raises(InputError, match=r"its public map cannot be opened: .*streets\.geojson"):

@@ -73,7 +73,7 @@ _ROLES = {
 def _asked(receipt: Receipt) -> str:
     """State what people are asked, where not all are asked their step."""
     shares = {role: receipt.settings.get(name) for name, role in _ROLES.items()}
-    said = [f"{share:.3g} of the people {role}" for role, share in shares.items() if share]
+    said = [f"{100 * share:.3g} % of the people {role}" for role, share in shares.items() if share]
     return ", ".join([*said, "the others their step"]) if said else ""
 
 

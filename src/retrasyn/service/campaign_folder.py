@@ -321,7 +321,12 @@ def _lost(file: CampaignFile, secrets: Secrets, known: Collection[bytes]) -> str
         return f"its public map cannot be opened: {error}"
     id_, digest = campaign.id, campaign.manifest.public_map.hex()
     if latest.public_map != digest:
-        return f"its public map is another: sha256 {latest.public_map} there and {digest} now"
+        settings = latest.settings
+        named = " and ".join(str(part) for part in (settings.roads, settings.prior) if part)
+        return (
+            f"its public map ({named}) has changed: sha256 {latest.public_map} there and {digest} "
+            "now"
+        )
     if latest.manifest != id_.hex():
         return (
             f"RetraSyn {__version__} makes manifest {id_.hex()} of it, with the curator.key that "
