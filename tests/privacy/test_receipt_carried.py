@@ -7,11 +7,13 @@ import pytest
 
 from retrasyn import METHODS, demo_city, synthesize, write
 from support.command_line import run
+from support.public_maps import flags_for, map_for
 
 ASKED = {
     *("unit", "window", "gap", "epsilon", "division", "rounds", "n_reports"),
     *("worst_window", "lifetime", "not_protected"),
 }
+BOX = (0, 0, 10, 10)
 FLAGS = ("--box", "0,0,10,10", "--grid", 3, "--window", 4)
 
 
@@ -53,7 +55,8 @@ def assert_complete(receipt, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_written_release_has_its_receipt_beside_it(method, city, tmp_path):
     out = tmp_path / "out.csv"
-    outcome = run("synthesize", city[1], "-o", out, *FLAGS, "--method", method)
+    flags = (*FLAGS, *flags_for(method, BOX, tmp_path))
+    outcome = run("synthesize", city[1], "-o", out, *flags, "--method", method)
     assert outcome.code == 0
     receipt = json.loads((tmp_path / "out.csv.receipt.json").read_text())
 
@@ -74,7 +77,8 @@ def test_every_streamed_release_carries_a_receipt_of_all_that_was_done_so_far(
 ):
     told = tmp_path / "told.receipt.json"
     lines = "\n".join(as_lines(city[0]))
-    outcome = run("stream", *FLAGS, "--method", method, "--receipt", told, stdin=lines)
+    flags = (*FLAGS, *flags_for(method, BOX, tmp_path))
+    outcome = run("stream", *flags, "--method", method, "--receipt", told, stdin=lines)
     assert outcome.code == 0
     releases = [json.loads(line) for line in outcome.out.splitlines()]
 
@@ -112,7 +116,8 @@ def test_the_demo_has_a_receipt_that_holds(tmp_path, monkeypatch):
         *("--input", tmp_path / "real.parquet"),
     )
     assert outcome.code == 0
-    assert "0 FAIL, 0 cannot be recomputed" in outcome.out
+    assert "cannot be recomputed: needs the public map" in outcome.out
+    assert "0 FAIL, 1 cannot be recomputed" in outcome.out
 
 
 def test_a_receipt_that_cannot_be_written_keeps_its_release_from_being_written(
@@ -130,7 +135,8 @@ def test_a_receipt_that_cannot_be_written_keeps_its_release_from_being_written(
 
 def test_where_presence_is_hidden_the_receipt_does_not_tell_how_many_points_there_were(city):
     for method in METHODS:
-        _, receipt = synthesize(city[0], method, box=(0, 0, 10, 10), grid=3, window=4, seed=0)
+        options = {"window": 4, "seed": 0} | map_for(method, BOX)
+        _, receipt = synthesize(city[0], method, box=BOX, grid=3, **options)
         hidden = METHODS[method].presence == "hidden"
         assert receipt.n_points_in == (None if hidden else city[0].n_points)
 

@@ -16,19 +16,23 @@ from retrasyn.receipts.files import open_receipt
 from retrasyn.receipts.verify import verify
 from retrasyn.service.opening import EVERYBODY
 from retrasyn.service.service import Service
+from retrasyn.simulation.city import CITY_BOX
 from retrasyn.wire import decode_round, round_hash
 from retrasyn.wire.canonical import signed_part, unseal
 from retrasyn.wire.frames import tag_of
 from support.crowd import START, Crowd, SetClock, finish, play, settings_in
 from support.enrolling import enrolled
+from support.public_maps import settings_for
 
 pytestmark = pytest.mark.system
 
 METHODS = ["steered", "steered-flags", "steered-hidden", "retrasyn-p", "retrasyn-b", "noeq-p"]
+METHODS += ["steered-map", "steered-roads"]
 HOUR = 3600
 
 
 async def start(folder, **changes):
+    changes |= settings_for(changes.get("method", "steered"), CITY_BOX, folder.parent)
     service = Service(settings_in(folder, **changes), SetClock())
     await service.start(runs=False)
     return service
