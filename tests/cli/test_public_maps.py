@@ -90,6 +90,18 @@ def test_python_takes_the_same_files(streams, roads, tmp_path):
     assert walking.method == "steered-map"
 
 
+def test_a_receipt_is_verified_by_running_again_with_its_map(streams, roads, tmp_path):
+    out = tmp_path / "out.csv"
+    run("synthesize", streams, "-o", out, "--roads", roads, "--seed", 3)
+    verify = ("receipt", "verify", f"{out}.receipt.json", "--input", streams)
+
+    assert "needs the public map" in run(*verify).out
+    same, other = run(*verify, "--roads", roads), run(*verify, "--roads", roads, "--prior", "class")
+    assert (same.code, other.code) == (0, 1)
+    assert "run again from the input, with the same outcome" in same.out
+    assert "public_map comes out otherwise" in other.out
+
+
 def test_a_stream_line_names_the_map(roads):
     line = '{"t": 0, "traj_id": [1], "x": [0.5], "y": [0.5]}\n'
     outcome = run("stream", "--box", "0,0,1,1", "--roads", roads, stdin=line)

@@ -71,6 +71,8 @@ def verify_receipt(
         Path | None,
         typer.Option("--input", metavar="FILE", help="The input of the run, to run it again."),
     ] = None,
+    roads: options.Roads = None,
+    prior: options.Prior = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
     quiet: options.Silent = False,
 ) -> None:
@@ -81,10 +83,12 @@ def verify_receipt(
     from retrasyn.data.reading_files import read
     from retrasyn.receipts.files import open_receipt
     from retrasyn.receipts.verify import find_release, verify
+    from retrasyn.space import Box
 
     opened = open_receipt(file)
     real = None if source is None else read(source)
-    checks = verify(opened, data=_existing(data) or find_release(file), real=real)
+    known = options.open_public_map(Box(*opened.box), roads=roads, prior=prior, source=source)
+    checks = verify(opened, data=_existing(data) or find_release(file), real=real, known=known)
     failed = [check for check in checks if check.verdict == "FAIL"]
     if as_json or not quiet:
         print(_as_json(checks) if as_json else _as_text(checks))

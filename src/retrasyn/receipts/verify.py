@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from retrasyn.data.trajectories import Trajectories
+    from retrasyn.roads.public_map import PublicMap
 
 
 _BYTES = ["data_file"]
@@ -132,7 +133,12 @@ _FIELDS = (
 _OTHERS = ("data_file", "retrasyn_version", "composition", "headline", "not_protected")
 
 
-def check_rerun(receipt: Receipt, real: Trajectories | None, data: Path | None) -> Check:
+def check_rerun(
+    receipt: Receipt,
+    real: Trajectories | None,
+    data: Path | None,
+    known: PublicMap | None = None,
+) -> Check:
     """Repeat the run, if input and seed are known; compare every field and every point."""
     if receipt.door == DEVICES:
         counts = ("n_reports", "n_points_out", "n_streams_out", "usual_place")
@@ -143,8 +149,8 @@ def check_rerun(receipt: Receipt, real: Trajectories | None, data: Path | None) 
     missing = (
         "the seed, which is kept secret on purpose, and the input"
         if receipt.seed is None
-        else "the public map, of which a receipt has the digest alone"
-        if receipt.public_map is not None
+        else "the public map, to run it again: give it with --roads, --prior or both"
+        if receipt.public_map is not None and known is None
         else "the input, to run it again: give it with --input"
         if real is None
         else "the stream as it came: it enrolled people on sight"
@@ -154,7 +160,7 @@ def check_rerun(receipt: Receipt, real: Trajectories | None, data: Path | None) 
     if missing is not None or real is None:
         return unknown("run", _FIELDS, missing or "the input")
     try:
-        synthetic, again = run_again(receipt, real)
+        synthetic, again = run_again(receipt, real, known)
         released = read(data) if data is not None and data.suffix.lower() in SUFFIXES else None
     except RetraSynError as error:
         return judge("run", _FIELDS, [f"it cannot be run again: {error}"], "")
@@ -168,8 +174,8 @@ def check_rerun(receipt: Receipt, real: Trajectories | None, data: Path | None) 
     return judge("run", _FIELDS, faults, "run again from the input, with the same outcome")
 
 
-def run_again(receipt: Receipt, real: Trajectories) -> Synthesis:
-    """Repeat the run of a receipt on the given input."""
+def run_again(receipt: Receipt, real: Trajectories, known: PublicMap | None = None) -> Synthesis:
+    """Repeat the run of a receipt on the given input, with the public map it names."""
     row = find_method(receipt.method)
     base = AUTHORS if receipt.faithful else SAFE.answer(jump=row.jump)
     answers = {
@@ -193,6 +199,7 @@ def run_again(receipt: Receipt, real: Trajectories) -> Synthesis:
             grid=receipt.grid,
             faithful=receipt.faithful,
             settings=settings,
+            public_map=known,
             **asked,
         )
 
@@ -209,7 +216,11 @@ def _text(value: Any) -> str:
 
 
 def verify(
-    receipt: Receipt, *, data: Path | None = None, real: Trajectories | None = None
+    receipt: Receipt,
+    *,
+    data: Path | None = None,
+    real: Trajectories | None = None,
+    known: PublicMap | None = None,
 ) -> list[Check]:
     """Recompute what can be recomputed, and say what cannot be and why.
 
@@ -217,6 +228,7 @@ def verify(
         receipt: The receipt to check.
         data: The released file it belongs to, if available.
         real: The input of the run, if available; the run is then repeated.
+        known: The public map of the run, without which one that used a map cannot be repeated.
 
     Returns:
         All checks in order; the receipt is sound if none failed.
@@ -237,7 +249,7 @@ def verify(
         checks.check_guarantee(receipt),
         checks.check_left_open(receipt),
         *check_release(receipt, data),
-        check_rerun(receipt, real, data),
+        check_rerun(receipt, real, data, known),
     ]
 
 

@@ -34,7 +34,14 @@ def read_geojson(path: Path) -> RoadNetwork:
         try:
             for places, tags in _lines(feature):
                 lines.add([place[:2] for place in places], tags)
-        except (InputError, KeyError, TypeError, ValueError) as error:
+        except (
+            InputError,
+            ArithmeticError,
+            AttributeError,
+            KeyError,
+            TypeError,
+            ValueError,
+        ) as error:
             why = error if isinstance(error, InputError) else "it is malformed"
             raise InputError(f"{path}, feature {number}: {why}") from None
     network = lines.network(path, _named_system(whole))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from retrasyn.data.moving_objects import routes as routes_module
 from retrasyn.data.moving_objects.routes import find_routes
-from retrasyn.roads.network import Arcs
+from retrasyn.roads.network import Arcs, RoadNetwork
 from support.road_networks import naive_durations, road_networks
 
 
@@ -58,3 +58,18 @@ def test_no_trips_need_no_routes():
     none = np.empty(0, np.int64)
 
     assert find_routes(Arcs.of(city_network(10)), none, none).arcs.size == 0
+
+
+def test_a_one_way_is_driven_in_its_direction_only():
+    ring = RoadNetwork.from_edges(
+        x=[0, 1, 1, 0], y=[0, 0, 1, 1], tail=[0, 1, 3, 3], head=[1, 2, 2, 0], one_way=[1, 1, -1, 1]
+    )
+    arcs = Arcs.of(ring)
+    origin, destination = all_pairs(4)
+    routes = find_routes(arcs, origin, destination)
+
+    for i in range(origin.size):
+        way = routes.arcs[routes.begin[i] : routes.last[i] + 1]
+        nodes = [origin[i], *arcs.head[way]]
+        assert nodes == [(origin[i] + step) % 4 for step in range(len(nodes))]
+        assert nodes[-1] == destination[i]

@@ -46,6 +46,7 @@ def find_routes(
 
     n_nodes = arcs.begin.size - 1
     graph = csr_array((arcs.duration, arcs.head, arcs.begin), shape=(n_nodes, n_nodes))
+    backwards = graph.T.tocsr()
     order = np.argsort(destination, kind="stable")  # trips by destination
     goals, first = np.unique(destination[order], return_index=True)
     first = np.append(first, order.size)
@@ -57,8 +58,8 @@ def find_routes(
     for low in range(0, goals.size, n_at_once):
         breathe()
         batch = goals[low : low + n_at_once]
-        # Roads are two-way, so the tree of paths from a destination also leads to it.
-        towards = dijkstra(graph, indices=batch, return_predecessors=True)[1]
+        # The tree of paths from a destination, every arc driven backwards, leads to it.
+        towards = dijkstra(backwards, indices=batch, return_predecessors=True)[1]
         trips = order[first[low] : first[low + batch.size]]
         row = np.searchsorted(batch, destination[trips])
         ends = origin[trips], destination[trips]
