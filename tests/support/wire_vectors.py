@@ -26,6 +26,7 @@ from retrasyn.messages import (
 from retrasyn.oracles.single import report_binary, report_hash, report_symbol, report_unary
 from retrasyn.oracles.threshold import hash_range, lie_threshold, noise_threshold
 from retrasyn.wire import (
+    decode_manifest,
     decode_round,
     encode_ack,
     encode_heartbeat,
@@ -299,6 +300,7 @@ def negative() -> dict[str, Any]:
         "frames": _bad_frames(),
         "acks_of_the_first_report": _bad_acks(),
         "rounds_for_a_device_that_saw_round_1_and_whose_clock_shows_round_2": _bad_rounds(),
+        "manifests_for_a_device_that_pinned_the_one_with_a_public_map": _bad_manifests(),
         "statements": _bad_statements(),
         "witnesses_of_a_ledger": _bad_witnesses(),
     }
@@ -372,6 +374,18 @@ def _bad_rounds() -> list[dict[str, Any]]:
         }
         made.append(row)
     return made
+
+
+def _bad_manifests() -> list[dict[str, str]]:
+    """Manifests of the campaign in campaign.json, whose map a device has pinned."""
+    good = campaign()
+    mapped = decode_manifest(good["manifest_with_a_public_map"]["body"].encode())
+    other = replace(mapped, public_map=bytes(range(1, 33)))
+    rows = {
+        "wrong map: another": _signed("manifest", encode_manifest(other))["envelope"],
+        "wrong map: none any more": good["manifest"]["envelope"],
+    }
+    return [{"rule": rule, "envelope": envelope} for rule, envelope in rows.items()]
 
 
 def _bad_statements() -> list[dict[str, str]]:

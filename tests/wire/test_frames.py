@@ -242,7 +242,7 @@ def test_the_number_of_answers_is_that_of_the_simulated_devices():
     from retrasyn.space import Box, Grid, StateSpace
 
     states = StateSpace(Grid(Box(0, 0, 1, 1), 4))
-    for about in ("transition", "move", "enter", "quit", "present", "cell"):
+    for about in ("transition", "move", "enter", "quit", "present", "older", "faster", "cell"):
         question = Question(about=about)
         ours = n_answers(question, manifest_of(side=4))
         assert ours == registry.n_answers(question, states)

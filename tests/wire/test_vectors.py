@@ -89,7 +89,8 @@ def test_rounds_are_chained_and_signed():
     public = bytes.fromhex(vectors["public_key"])
     previous = vectors["manifest"]["sha256"]
     assert vectors["manifest_id"] == previous[:16]
-    for row in [vectors["manifest"], *vectors["rounds"]]:
+    manifests = [vectors["manifest"], vectors["manifest_with_a_public_map"]]
+    for row in [*manifests, *vectors["rounds"]]:
         signature = bytes.fromhex(row["signature"])
         assert verify_ed25519(public, row["signed"].encode(), signature)
         assert row["signed"] == f"retrasyn/3/{row['kind']}\n{row['body']}"
@@ -194,6 +195,16 @@ def test_a_bad_round_is_refused_by_its_rule(row):
     assert refusal.rule == row["number"]
     good = reporter.draw(campaign["rounds"][2]["envelope"].encode(), at(2), tracker)
     assert not isinstance(good, Refusal) or good.rule == 7
+
+
+@negative("manifests_for_a_device_that_pinned_the_one_with_a_public_map")
+def test_a_manifest_with_another_map_is_refused(row):
+    campaign, now = loaded("campaign"), Instant(wall=10**12, boot=0)
+    reporter = Reporter(bytes(16), bytes(32), MemoryStore(), verify_ed25519)
+    mapped = campaign["manifest_with_a_public_map"]["envelope"].encode()
+    assert reporter.pin(mapped, now).public_map == bytes(range(32))
+    with pytest.raises(WireError, match="another public map"):
+        reporter.pin(row["envelope"].encode(), now)
 
 
 @negative("statements")
