@@ -43,7 +43,7 @@ def test_every_block_of_a_page_works_in_the_order_it_is_shown(
     reader.read(quick_blocks_of(path))
     assert not reader.faults, "\n".join(reader.faults)
     if path.name == "first-steps.md":
-        row = r"^\| `([\w.]+\.(?:html|parquet|json))` \|"
+        row = r"^\| `([\w.]+\.(?:html|parquet|json|geojson))` \|"
         listed = re.findall(row, path.read_text(), re.MULTILINE)
         made = sorted(file.name for file in (tmp_path / "demo-out").iterdir())
         assert made == sorted(listed), "the demo makes the files the page lists"
