@@ -109,6 +109,12 @@ def test_what_is_no_raster_is_refused_in_one_line(tmp_path, content):
     assert "\n" not in str(caught.value)
 
 
+def test_a_raster_that_is_nowhere_is_refused(tmp_path):
+    path = write(tmp_path / "nowhere.tif", np.ones((4, 4)), pixel=0)
+    with pytest.raises(InputError, match=r"nowhere\.tif does not say where its pixels are"):
+        open_map(BOX, prior=path)
+
+
 def test_without_the_extra_the_command_to_install_it_is_said(tmp_path, monkeypatch):
     path = write(tmp_path / "people.tif", np.ones((4, 4)))
     monkeypatch.setitem(sys.modules, "rasterio", None)

@@ -32,7 +32,8 @@ MethodName = Annotated[
     str | None,
     typer.Option(
         "--method",
-        help="See: retrasyn methods. (default: steered; with --faithful, retrasyn-p)",
+        help="See: retrasyn methods. (default: steered, or with a public map steered-map or "
+        "steered-roads; with --faithful, retrasyn-p)",
         show_default=False,
     ),
 ]

@@ -8,6 +8,14 @@ from typing import Any
 from retrasyn.errors import MissingExtra
 
 
+def reason(error: BaseException) -> str:
+    """Return the first sentence of what a library says."""
+    lines = str(error).splitlines()
+    return (
+        lines[0].partition("; It might help")[0].rstrip(". ")[:200] if lines else "it is malformed"
+    )
+
+
 def load(name: str) -> Any:
     """Import a library, or raise with the install command."""
     try:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from retrasyn.errors import InputError
+from retrasyn.errors import InputError, RetraSynError
 from retrasyn.roads import rasters
 from retrasyn.roads.coordinates import WGS84, Coordinates
-from retrasyn.roads.extras import load
+from retrasyn.roads.extras import load, reason
 from retrasyn.roads.public_map import SIDE
 from retrasyn.space import Box
 from retrasyn.space.grid import format_box
@@ -54,6 +54,8 @@ def _read_raster(path: Path, box: Box, coordinates: Coordinates) -> Iterator[Pla
     load("rasterio.warp")
     try:
         with rasterio.open(path) as raster:
+            if raster.transform.is_degenerate or not np.isfinite(raster.transform).all():
+                raise InputError(f"{path} does not say where its pixels are")
             crs = None if raster.crs is None else raster.crs.to_string()
             there = None
             if crs is not None and coordinates.crs is not None and crs != coordinates.crs:
@@ -68,9 +70,10 @@ def _read_raster(path: Path, box: Box, coordinates: Coordinates) -> Iterator[Pla
                 if there is not None:
                     x, y = there(x, y)
                 yield np.stack([x, y, weights])
-    except rasterio.errors.RasterioError as error:
-        why = str(error).splitlines()[0][:200]
-        raise InputError(f"{path} cannot be read as a GeoTIFF: {why}") from None
+    except RetraSynError:
+        raise
+    except (rasterio.errors.RasterioError, ArithmeticError, OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as a GeoTIFF: {reason(error)}") from None
 
 
 def _windows(rasterio: Any, raster: Any, wanted: tuple[float, ...]) -> Iterator[Any]:

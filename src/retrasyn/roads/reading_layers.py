@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from retrasyn.errors import InputError
-from retrasyn.roads.extras import load
+from retrasyn.roads.extras import load, reason
 from retrasyn.roads.lines import KINDS, Lines
 from retrasyn.roads.network import RoadNetwork
 
@@ -33,8 +33,8 @@ def read_layers(path: Path) -> RoadNetwork:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except (RuntimeError, ValueError, OSError, shapely.errors.ShapelyError) as error:
-        why = str(error).splitlines()[0][:200] if str(error) else "it is malformed"
-        raise InputError(f"{path} cannot be read as {path.suffix[1:].lower()}: {why}") from None
+        kind = path.suffix[1:].lower()
+        raise InputError(f"{path} cannot be read as {kind}: {reason(error)}") from None
     if len(systems) > 1:
         raise InputError(
             f"layers of {path} are in {len(systems)} coordinate systems; one is needed"

@@ -7,7 +7,7 @@ from typing import Any
 
 from retrasyn.errors import InputError
 from retrasyn.roads.coordinates import WGS84
-from retrasyn.roads.extras import load
+from retrasyn.roads.extras import load, reason
 from retrasyn.roads.lines import CLASS_OF, Lines
 from retrasyn.roads.network import RoadNetwork
 
@@ -28,8 +28,9 @@ def read_openstreetmap(path: Path) -> RoadNetwork:
             for places in _pieces(way):
                 lines.add(places, tags)
     except (RuntimeError, ValueError, OSError) as error:
-        why = str(error).splitlines()[0][:200] if str(error) else "it is malformed"
-        raise InputError(f"{path} cannot be read as an extract of OpenStreetMap: {why}") from None
+        raise InputError(
+            f"{path} cannot be read as an extract of OpenStreetMap: {reason(error)}"
+        ) from None
     return lines.network(path, WGS84)
 
 
