@@ -47,7 +47,7 @@ export function someStore({ newest, period = 10, ...state }: { newest: number | 
 }
 
 // Four streets around the whole sheet, from the lower left corner to the right and round.
-export function squareStreets(classes: readonly number[] = [3, 3, 3, 3]): Streets {
+export function squareStreets(classes: readonly number[] = [3, 3, 3, 3], oneWay = 0): Streets {
   const corners = [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]];
-  return new Streets(Float32Array.from(classes.flatMap((kind, i) => [...corners[i]!, ...corners[i + 1]!, kind])), [1, 1]);
+  return new Streets(Float32Array.from(classes.flatMap((kind, i) => [...corners[i]!, ...corners[i + 1]!, kind, oneWay])), [1, 1]);
 }

@@ -12,11 +12,11 @@ const way = (streets: Streets, ...ends: [number, number, number, number]) => {
 test("roads become pieces on the sheet, with their class or one in the middle", () => {
   const line = [[0, 0], [10, 0], [10, 5]];
   const feature = (properties: GeoJSON.GeoJsonProperties): GeoJSON.Feature => ({ type: "Feature", properties, geometry: { type: "LineString", coordinates: line } });
-  const roads: GeoJSON.FeatureCollection = { type: "FeatureCollection", features: [feature({ class: 1 }), feature({ class: "x" })] };
+  const roads: GeoJSON.FeatureCollection = { type: "FeatureCollection", features: [feature({ class: 1, oneway: "yes" }), feature({ class: "x" })] };
   const pieces = piecesOf(roads, new Projection([0, 0, 10, 10], "plain"));
   assert.equal(pieces.length, 4 * PIECE);
-  assert.deepEqual([...pieces.subarray(PIECE, 2 * PIECE)].map((value) => Math.round(value * 100) / 100), [1, 0, 1, 0.5, 1]);
-  assert.equal(pieces.at(-1), 3);
+  assert.deepEqual([...pieces.subarray(PIECE, 2 * PIECE)].map((value) => Math.round(value * 100) / 100), [1, 0, 1, 0.5, 1, 1]);
+  assert.deepEqual([...pieces.subarray(-2)], [3, 0]);
 });
 
 test("a place lies on the street that passes it, and far from all on none", () => {
@@ -38,8 +38,14 @@ test("the fastest way is taken, not the shortest", () => {
 test("along one street, off the streets and without a connection the way is straight", () => {
   assert.deepEqual(way(squareStreets(), 0.2, 0, 0.7, 0), [0.2, 0, 0.7, 0]);
   assert.deepEqual(way(squareStreets(), 0.2, 0, 0.5, 0.5), [0.2, 0, 0.5, 0.5]);
-  const apart = new Streets(Float32Array.from([0, 0, 1, 0, 3, 0, 1, 1, 1, 3]), [1, 1]);
+  const apart = new Streets(Float32Array.from([0, 0, 1, 0, 3, 0, 0, 1, 1, 1, 3, 0]), [1, 1]);
   assert.deepEqual(way(apart, 0.5, 0, 0.5, 1), [0.5, 0, 0.5, 1]);
+});
+
+test("a one-way street is not driven the wrong way", () => {
+  const around = squareStreets([3, 3, 3, 3], 1);
+  assert.deepEqual(way(around, 0.5, 0, 1, 0.25), [0.5, 0, 1, 0, 1, 0.25]);
+  assert.deepEqual(way(around, 1, 0.25, 0.5, 0), [1, 0.25, 1, 1, 0, 1, 0, 0, 0.5, 0]);
 });
 
 test("the fastest ways through a grid of streets are as long as plain search finds them", () => {
@@ -49,8 +55,8 @@ test("the fastest ways through a grid of streets are as long as plain search fin
   const kind = () => (word = (word * 48271) % 2147483647) % 7;
   for (let i = 0; i < n; i++) {
     for (let j = 0; j + 1 < n; j++) {
-      pieces.push(j / (n - 1), i / (n - 1), (j + 1) / (n - 1), i / (n - 1), kind());
-      pieces.push(i / (n - 1), j / (n - 1), i / (n - 1), (j + 1) / (n - 1), kind());
+      pieces.push(j / (n - 1), i / (n - 1), (j + 1) / (n - 1), i / (n - 1), kind(), 0);
+      pieces.push(i / (n - 1), j / (n - 1), i / (n - 1), (j + 1) / (n - 1), kind(), 0);
     }
   }
   const streets = new Streets(Float32Array.from(pieces), [1, 1]);

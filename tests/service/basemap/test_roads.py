@@ -45,12 +45,20 @@ def test_lines_that_touch_the_box_are_kept_and_nothing_else(tmp_path, thing):
     assert only["properties"] == {}
 
 
-def test_classes_are_kept_where_they_are_those_of_road_networks(tmp_path):
-    classes = [2, 0, 2, 7, "primary", True, None]
-    features = [{**feature(LINE), "properties": {"class": known, "id": 1}} for known in classes]
+def test_class_and_direction_are_kept_where_they_are_those_of_road_networks(tmp_path):
+    kinds = [
+        *({"class": known, "id": 1} for known in (2, 0, 2, 7, "primary", True, None)),
+        *({"class": 2, "oneway": said} for said in ("yes", "no", 1)),
+    ]
+    features = [{**feature(LINE), "properties": kind} for kind in kinds]
     found = roads(tmp_path / "roads.json", {"type": "FeatureCollection", "features": features})
     told = [(one["properties"], len(one["geometry"]["coordinates"])) for one in found["features"]]
-    assert told == [({"class": 2}, 2), ({"class": 0}, 1), ({}, 4)]
+    assert told == [
+        ({"class": 2}, 4),
+        ({"class": 0}, 1),
+        ({}, 4),
+        ({"class": 2, "oneway": "yes"}, 1),
+    ]
 
 
 @pytest.mark.parametrize(("most", "classes"), [(40, 7), (39, 6), (6, 1), (5, 0)])

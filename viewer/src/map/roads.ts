@@ -7,13 +7,13 @@ import { PIECE, type Streets } from "./streets.ts";
 
 const SEGMENT_VERTEX = `
 in vec4 a_segment;
-in float a_class;
+in vec2 a_kind; // class, and whether it is one-way
 uniform float u_width;
 out vec2 v_at;
 flat out float v_half;
 flat out float v_width;
 void main() {
-  v_width = u_width * (a_class < 2.5 ? 2.0 : 1.0); // main streets are bolder
+  v_width = u_width * (a_kind.x < 2.5 ? 2.0 : 1.0); // main streets are bolder
   vec2 start = pixel(a_segment.xy), end = pixel(a_segment.zw);
   vec2 way = end - start;
   float far = length(way);
@@ -50,7 +50,7 @@ export class Roads {
   private drawn = ""; // the view that the texture shows
 
   constructor(private readonly gl: GL) {
-    this.drawing = new Program(gl, SEGMENT_VERTEX, SEGMENT_FRAGMENT, ["a_segment", "a_class"]);
+    this.drawing = new Program(gl, SEGMENT_VERTEX, SEGMENT_FRAGMENT, ["a_segment", "a_kind"]);
     this.copying = new Program(gl, COPY_VERTEX, COPY_FRAGMENT, []);
     this.pieces = new Quads(gl, [4, PIECE - 4]);
     this.screen = new Quads(gl, [1]);

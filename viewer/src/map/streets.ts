@@ -5,7 +5,7 @@
 
 import type { Projection } from "../projection.ts";
 
-export const PIECE = 5; // start x, y and end x, y on the sheet, class
+export const PIECE = 6; // start x, y and end x, y on the sheet; class; 1 if it is driven from start to end only
 const CLASSES = 6; // from 0, the fastest
 const CLASS_RATIO = 1.5; // each class is so much slower than the one before
 const UNKNOWN = 3;
@@ -25,9 +25,10 @@ export function piecesOf(roads: GeoJSON.FeatureCollection, projection: Projectio
   for (const { geometry, properties } of roads.features) {
     const given: unknown = properties?.["class"];
     const kind = typeof given === "number" ? Math.min(Math.max(given, 0), CLASSES) : UNKNOWN;
+    const oneWay = properties?.["oneway"] === "yes" ? 1 : 0;
     const add = (line: GeoJSON.Position[]) => {
       const places = line.map(([x, y]) => projection.toSheet(x!, y!));
-      for (let piece = 1; piece < places.length; piece++) found.push(...places[piece - 1]!, ...places[piece]!, kind);
+      for (let piece = 1; piece < places.length; piece++) found.push(...places[piece - 1]!, ...places[piece]!, kind, oneWay);
     };
     if (geometry?.type === "LineString") add(geometry.coordinates);
     if (geometry?.type === "MultiLineString") geometry.coordinates.forEach(add);
@@ -161,7 +162,7 @@ export class Streets {
       before[node] = from;
       heap.push(cost + Math.max(this.distance(this.x[node]! - gx, this.y[node]! - gy) - reach, 0), node);
     };
-    reachNode(this.ends[2 * here.piece]!, here.share * this.costs[here.piece]!, -1);
+    if (!this.isOneWay(here.piece)) reachNode(this.ends[2 * here.piece]!, here.share * this.costs[here.piece]!, -1);
     reachNode(this.ends[2 * here.piece + 1]!, (1 - here.share) * this.costs[here.piece]!, -1);
     let [best, last] = [Infinity, -1];
     for (let visit = 0; visit < MOST_VISITS && this.visitsLeft > 0; visit++, this.visitsLeft--) {
@@ -169,17 +170,22 @@ export class Streets {
       if (!next || next.key >= best) return this.walkBack(last);
       const { node } = next;
       const cost = time[node]!;
-      for (const end of [0, 1]) {
+      for (const end of this.isOneWay(there.piece) ? [0] : [0, 1]) {
         const rest = (end ? 1 - there.share : there.share) * reach;
         if (this.ends[goal + end] === node && cost + rest < best) [best, last] = [cost + rest, node];
       }
       for (let k = this.meeting.begin[node]!; k < this.meeting.begin[node + 1]!; k++) {
         const piece = this.meeting.values[k]!;
+        if (this.isOneWay(piece) && this.ends[2 * piece] !== node) continue;
         const other = this.ends[2 * piece]! === node ? this.ends[2 * piece + 1]! : this.ends[2 * piece]!;
         reachNode(other, cost + this.costs[piece]!, node);
       }
     }
     return [];
+  }
+
+  private isOneWay(piece: number): boolean {
+    return this.pieces[piece * PIECE + 5] === 1;
   }
 
   private walkBack(last: number): number[] {

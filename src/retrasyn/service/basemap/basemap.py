@@ -29,6 +29,8 @@ _DEGREES = Box(-180.0, -85.06, 180.0, 85.06)  # the square of Web Mercator
 _METRES = Box(-20_037_509.0, -20_037_509.0, 20_037_509.0, 20_037_509.0)
 _WIDEST = 20.0  # degrees: whoever looks at more than a country has to say so
 Line = list[list[float]]
+Kept = tuple[tuple[str, int | str], ...]
+"""Properties of a road that a page is told, and their values."""
 _OF_EDGES = ("tail", "head", "length", "road_class", "one_way")
 _MOST_ROADS = 200_000  # that a page draws
 _DIGITS = 7  # after the point in degrees: a centimetre
@@ -165,12 +167,12 @@ def _holds(whole: Box, part: Box) -> bool:
 
 
 def read_roads(path: Path, box: Box) -> bytes:
-    """Return the roads as GeoJSON, with their classes; all other properties stay behind."""
-    lines: dict[int | None, list[Line]] = {}
+    """Return the roads as GeoJSON, with class and direction; other properties stay behind."""
+    lines: dict[Kept, list[Line]] = {}
     try:
-        for road_class, line in _lines(read_document("map.roads", path)):
+        for kept, line in _lines(read_document("map.roads", path)):
             if _touches(line, box):
-                lines.setdefault(road_class, []).append(line)
+                lines.setdefault(kept, []).append(line)
     except (KeyError, TypeError, ValueError, RecursionError):
         raise InputError(
             f"map.roads {path} is not GeoJSON of LineString and MultiLineString; convert it"
@@ -183,38 +185,41 @@ def read_roads(path: Path, box: Box) -> bytes:
     features = [
         {
             "type": "Feature",
-            "properties": {} if road_class is None else {"class": road_class},
+            "properties": dict(kept),
             "geometry": {"type": "MultiLineString", "coordinates": found},
         }
-        for road_class, found in lines.items()
+        for kept, found in lines.items()
     ]
     whole = {"type": "FeatureCollection", "features": features}
     return json.dumps(whole, separators=(",", ":")).encode()
 
 
-def _lines(
-    thing: dict[str, Any], road_class: int | None = None
-) -> Iterator[tuple[int | None, Line]]:
-    """Yield all lines of a GeoJSON object, each with its class if it has one of ours."""
+def _lines(thing: dict[str, Any], kept: Kept = ()) -> Iterator[tuple[Kept, Line]]:
+    """Yield all lines of a GeoJSON object, each with those of its properties that are kept."""
     match thing["type"]:
         case "FeatureCollection":
             for feature in thing["features"]:
                 yield from _lines(feature)
         case "Feature":
-            given = (thing.get("properties") or {}).get("class")
-            known = type(given) is int and 0 <= given < N_CLASSES
             if thing["geometry"] is not None:
-                yield from _lines(thing["geometry"], given if known else None)
+                yield from _lines(thing["geometry"], _kept(thing.get("properties") or {}))
         case "GeometryCollection":
             for geometry in thing["geometries"]:
-                yield from _lines(geometry, road_class)
+                yield from _lines(geometry, kept)
         case "LineString":
-            yield road_class, _line(thing["coordinates"])
+            yield kept, _line(thing["coordinates"])
         case "MultiLineString":
             for line in thing["coordinates"]:
-                yield road_class, _line(line)
+                yield kept, _line(line)
         case other:
             raise ValueError(other)
+
+
+def _kept(properties: dict[str, Any]) -> Kept:
+    """Return the class of a road network, and whether the road is driven in one direction only."""
+    given = properties.get("class")
+    road_class = (("class", given),) if type(given) is int and 0 <= given < N_CLASSES else ()
+    return (*road_class, *((("oneway", "yes"),) if properties.get("oneway") == "yes" else ()))
 
 
 def _line(positions: list[list[float]]) -> Line:
