@@ -39,6 +39,13 @@ test("on streets a trail has no more than six legs behind the one under way", ()
   assert.equal(legs.underWay, 1);
 });
 
+test("who stands still has a place and no trail", () => {
+  const legs = new Legs();
+  const frames = [0, 1, 2].map((t) => someFrame({ t, ids: [4], x: [0], y: [0] }));
+  legs.between(frames[0]!, frames[1]!, projection, null);
+  assert.deepEqual([...legs.between(frames[1]!, frames[2]!, projection, null)], [0, 0, 0, 0, 0, 1, 1, 1]);
+});
+
 test("after a jump in time there is no trail, and who stays has one piece", () => {
   const legs = new Legs();
   const [a, b] = [0, 65535].map((x, t) => someFrame({ t, ids: [4], x: [x], y: [x] }));

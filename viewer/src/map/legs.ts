@@ -49,6 +49,7 @@ function cut(way: readonly number[], start: number, seen: readonly number[], { w
     lengths.push(Math.hypot((way[at]! - way[at - 2]!) * width, (way[at + 1]! - way[at - 1]!) * height));
   }
   const whole = lengths.reduce((sum, length) => sum + length, 0);
+  if (whole === 0 && start < 0) return; // who stood still left no trail
   let gone = 0;
   lengths.forEach((length, piece) => {
     if (whole > 0 && length === 0) return;
