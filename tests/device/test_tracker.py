@@ -306,11 +306,13 @@ def faster_than(tracker, t):
     return [n for n, question in asked.items() if tracker.answer(question, t) == 0]
 
 
-def test_how_far_a_device_moved_is_measured_by_the_longer_side_of_the_box():
-    tracker = Tracker(manifest_of(box=(0, 0, MICRO, 10 * MICRO), **FASTER))
-    told = []
-    for t, y in enumerate([0.0, 0.02, 0.05, 0.3, 1.0]):
-        tracker.observe(t, (0.5, y), boot=t * MINUTE)
+@pytest.mark.parametrize("box", [(5, 0, 6, 10), (0, 5, 10, 6)])
+def test_how_far_a_device_moved_is_measured_by_the_longer_side_of_the_box(box):
+    tracker = Tracker(manifest_of(box=tuple(MICRO * corner for corner in box), **FASTER))
+    told, place = [], [5.5, 5.5]
+    for t, way in enumerate([0.0, 0.02, 0.05, 0.3, 1.0]):
+        place[box.index(0)] = way
+        tracker.observe(t, tuple(place), boot=t * MINUTE)
         told.append(faster_than(tracker, t))
     assert told == [[], [], [2], [2, 6, 20], [2, 6, 20, 60]], "of 10, and no more than is no"
 

@@ -247,13 +247,10 @@ class Sampling:
 
         Its threshold is drawn here, before any position is read.
         """
-        if role == "present":
-            return Question(about="present")
         if kind == QUITTING and self.manifest.presence != "hidden":
             return None
-        if role == "cell":
-            return Question(about="cell")
         if role == "faster" and kind != MOVING:
             return None
         thresholds = self.manifest.thresholds(role)
-        return Question(about=role, threshold=thresholds[draw_word(words) % len(thresholds)])
+        place = draw_word(words) % len(thresholds) if len(thresholds) > 1 else 0
+        return Question(about=role, threshold=thresholds[place])
