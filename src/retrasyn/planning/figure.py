@@ -1,7 +1,8 @@
-"""Plot of a forecast: errors by grid, and the effect of doubling users, epsilon or window."""
+"""Plot of a forecast: errors by grid, and the effect of more users, epsilon or window, or a map."""
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,7 @@ def _draw_changes(axes: Any, shown: Forecast) -> None:
         )
     axes.set(xlim=(-0.5, len(named) - 0.5), title=f"on the grid with K = {now.side}")
     axes.set_ylim(bottom=0)
-    axes.set_xticks(range(len(named)), [what.replace(" ", "\n", 1) for what, _ in named])
+    axes.set_xticks(range(len(named)), [textwrap.fill(what, 10) for what, _ in named], fontsize=9)
     axes.set_ylabel("divergence (nats)")
     axes.grid(visible=True, axis="y", alpha=0.3)
     axes.legend(

@@ -45,7 +45,7 @@ _UNITS = {"m": 1.0, "km": 1000.0}
 
 
 def open_map(
-    box: Box | None,
+    box: Box | tuple[float, float, float, float] | None,
     *,
     roads: FilePath | RoadNetwork | None = None,
     prior: FilePath | None = None,
@@ -71,6 +71,7 @@ def open_map(
         raise SettingError("a public map needs roads, a prior or both")
     if roads is None and box is None:
         raise SettingError("a public map without roads needs the box of the data")
+    box = None if box is None else Box(*box)
     digest = hashlib.sha256()
     sources, network = [], None
     if roads is not None:

@@ -255,7 +255,7 @@ def synthesize(
         if roads is not None or prior is not None:
             if options.get("public_map") is not None:
                 raise SettingError("a public map has its roads and its prior; give it alone")
-            place = grid.box if isinstance(grid, Grid) else None if box is None else Box(*box)
+            place = grid.box if isinstance(grid, Grid) else box
             options["public_map"] = open_map(place, roads=roads, prior=prior, crs=real.crs)
         settings = _settings_for(real, method, grid, box, options)
     elif options or any(part is not None for part in (grid, box, roads, prior)):
