@@ -2,6 +2,7 @@
 
 import pytest
 
+from retrasyn.report.content import KINDS
 from support.report_pairs import CLOCK, EDGES, HOSTILE, RECEIPT, make_pair, page_of, street_grid
 
 pytestmark = pytest.mark.system
@@ -48,6 +49,18 @@ NAMELESS = """() => [...document.querySelectorAll("button, input, select, canvas
   .filter((node) => !node.closest("[aria-hidden]"))
   .filter((node) => !node.getAttribute("aria-label") && !node.closest("label")?.innerText.trim())
   .map((node) => node.outerHTML)"""
+
+# The colours in the middle of all squares of a map close up: edges are blended as browsers like.
+MIDDLES = """(kind) => {
+  const { width, height } = document.querySelector(`#fine-${kind} canvas`);
+  const pen = document.querySelector(`#fine-${kind} canvas`).getContext("2d");
+  const { data } = pen.getImageData(0, 0, width, height);
+  return Array.from({ length: 48 * 48 }, (_, square) => {
+    const column = Math.floor(((square % 48) + 0.5) / 48 * width);
+    const row = Math.floor((Math.floor(square / 48) + 0.5) / 48 * height);
+    return [...data.slice(4 * (row * width + column), 4 * (row * width + column) + 4)];
+  });
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -239,9 +252,10 @@ def test_the_sample_moves_with_the_slider_when_asked_to(visit, report):
 def test_both_maps_close_up_share_one_colour_scale(visit, tmp_path):
     pair = make_pair()
     same = type(pair)(pair.real, pair.real, pair.grid, 0, 24, 30, 30, ())
-    page_of(same, tmp_path / "same.html", roads=street_grid())
-    page = visit(tmp_path / "same.html")
-    wait_until(page, lambda: picture(page, "#fine-real") == picture(page, "#fine-synthetic"))
+    page_of(same, tmp_path / "same.html")
+    real, synthetic = (visit(tmp_path / "same.html").evaluate(MIDDLES, kind) for kind in KINDS)
+    assert real == synthetic
+    assert len({tuple(colour) for colour in real}) > 3
 
 
 def test_streets_are_drawn_where_a_public_map_has_them(visit, report, tmp_path):
