@@ -20,7 +20,7 @@ Presence = Literal["count", "flags", "hidden"]
 """What is public about presence: the count, also who starts and stops, or nothing."""
 Topic = Literal["transition", "move", "enter", "quit", "older", "present", "faster", "cell"]
 """What a question is about."""
-SPEEDS = (2, 6, 20, 60)
+SPEEDS = (2, 3, 5, 8, 13, 20, 32, 50)
 """Thresholds of "faster": thousandths of the longer side of the box, moved in one timestamp."""
 
 

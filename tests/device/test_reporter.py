@@ -630,7 +630,7 @@ def test_a_device_in_the_role_of_cells_reports_at_its_phase_and_nothing_else():
     assert {entry.lookback for entry in world.store.memory.entries} == {1}
 
 
-@pytest.mark.parametrize(("word", "threshold"), [(0, 2), (5, 6), (2, 20), (2**64 - 1, 60)])
+@pytest.mark.parametrize(("word", "threshold"), [(0, 2), (9, 3), (2, 5), (2**64 - 1, 50)])
 def test_who_tells_how_far_it_moved_does_so_while_it_goes_on_sharing(word, threshold):
     sampling = Sampling(manifest_of(**FASTER), draw_lots(fed([0, 0])))
     asked = Question(about="faster", threshold=threshold)
@@ -651,7 +651,7 @@ def test_a_device_in_the_role_of_speeds_reports_at_its_phase_and_nothing_else():
     assert {report.t % 3 for report in told} == {1}
     assert len(told) == 29
     assert {report.n_answers for report in told} == {1}
-    assert {report.question for report in told} == {32, 33, 34, 35}
+    assert {report.question for report in told} == set(range(32, 40))
     assert {entry.lookback for entry in world.store.memory.entries} == {1}
 
 

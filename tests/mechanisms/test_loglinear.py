@@ -274,7 +274,8 @@ def test_a_dialogue_leaves_the_memory_it_was_given_as_it_was(name):
 def test_how_far_people_move_is_asked_at_every_threshold_and_pooled():
     row, states = METHODS["steered-roads"], StateSpace(Grid(Box(0, 0, 1, 1), 2))
     memory = row.mechanism.open_memory(states, WINDOW + 1, row.topics)
-    binary, lanes, expected = BinaryResponse(MICRO), [], np.zeros((4, 2))
+    binary, lanes = BinaryResponse(MICRO), []
+    expected = np.zeros((len(SPEEDS), 2))
 
     def answer(ask):
         if ask.question.about != "faster":

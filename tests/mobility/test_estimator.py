@@ -18,7 +18,9 @@ from retrasyn.mobility.estimator import (
     Hypotheses,
     PresenceMemory,
     ReportSums,
+    believed,
     judged,
+    mixed,
 )
 from retrasyn.oracles import OUE
 from retrasyn.oracles.binary import BinaryResponse
@@ -419,3 +421,22 @@ def test_presence_is_copied_and_carried_over():
     for each in (presence, other):
         each.update(one)
     assert other.share == presence.share
+
+
+def test_a_map_is_believed_as_far_as_reports_speak_for_it():
+    even = believed(np.zeros(2))
+    against = believed(np.array([0.0, -3.0]))
+    speaking = believed(np.array([0.0, 3.0]))
+    assert [each.sum() for each in (even, against, speaking)] == pytest.approx([1.0] * 3)
+    assert against[1] == 0.0, "it does no harm"
+    assert 0.0 < even[1] < 0.5 < speaking[1] < 1.0
+
+
+def test_hypotheses_together_expect_the_mean_share_of_every_cell():
+    heights = [np.array([0.0, 2.0, 1.0, -3.0, -6.0]), np.array([5.0, 1.0, 9.0, -2.0, -5.0])]
+    together = mixed(heights, np.array([0.25, 0.75]))
+    shares = [np.exp(each[:3]) / np.exp(each[:3]).sum() for each in heights]
+    expected = 0.25 * shares[0] + 0.75 * shares[1]
+    np.testing.assert_allclose(np.exp(together[:3]) / np.exp(together[:3]).sum(), expected)
+    assert together[:3].mean() == pytest.approx(0.0)
+    np.testing.assert_allclose(together[3:], [-2.25, -5.25])

@@ -81,7 +81,7 @@ def test_phases_roles_and_thresholds_are_words_of_seed_purpose_and_person(
     edges["cell"] = (edges["faster"][1], edges["faster"][1] + (cell or 0))
     edges["transition"] = (edges["cell"][1], 1)
     slots = PhaseSlots(age_share=ages, presence_share=presence, speed_share=speed, cell_share=cell)
-    n_thresholds = {"older": len(age_thresholds(gap)), "faster": 4}
+    n_thresholds = {"older": len(age_thresholds(gap)), "faster": len(SPEEDS)}
     for t, about in itertools.product(range(17), edges):
         low, high = edges[about]
         period, choices = gap * (3 if about == "older" else 1), words(t, "threshold")
@@ -264,7 +264,7 @@ def test_thresholds_are_drawn_anew_for_every_report():
         seen.setdefault(key, []).append(question.threshold)
     assert {len(thresholds) for thresholds in seen.values()} == {25}
     assert all(len(set(thresholds)) == 3 for thresholds in seen.values())
-    reports = granted(PhaseSlots(speed_share=0.9), roster(400), range(300), ["faster"], gap=4)
+    reports = granted(PhaseSlots(speed_share=0.9), roster(400), range(600), ["faster"], gap=4)
     spoken = {}
     for _, question, key in reports:
         spoken.setdefault(key, set()).add(question.threshold)

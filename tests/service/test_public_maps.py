@@ -74,7 +74,10 @@ def test_without_roads_the_map_is_a_prior(tmp_path):
 def test_owners_are_told_of_the_map_and_of_speeds_before_they_agree(tmp_path):
     said = promise(campaign_of(tmp_path / "service", prior="centre:5,5,3").manifest)
     assert "whether it moved farther than one of some distances since the round before" in said
-    assert "by some devices only whether they moved farther than 0.02, 0.06, 0.2 or 0.6." in said
+    assert (
+        "by some devices only whether they moved farther than 0.02, 0.03, 0.05, 0.08, 0.13, 0.2,"
+        in said
+    )
     assert f"public map, which nobody's reports made: {_digest(b'centre:5,5,3')}" in said
     plain = promise(campaign_of(tmp_path / "other").manifest)
     assert "public map" not in plain

@@ -336,7 +336,7 @@ def test_the_longer_side_of_the_box_is_what_distances_are_measured_by():
     population.states = StateSpace(grid)
     streams, cells = np.array([0], np.int32), np.array([1], np.uint16)
     told = []
-    for t, moved in enumerate([-1.0, 0.015, 0.03, 0.5, 0.7]):
+    for t, moved in enumerate([-1.0, 0.015, 0.025, 0.4, 0.7]):
         population.observe(Step(t, streams, cells, np.array([moved], np.float32)))
         told.append(
             [
@@ -348,6 +348,4 @@ def test_the_longer_side_of_the_box_is_what_distances_are_measured_by():
             ]
         )
     no, yes = -1, 0
-    assert told == [
-        [no] * 4, [no] * 4, [yes, no, no, no], [yes, yes, yes, no], [yes] * 4
-    ]  # fmt: skip
+    assert told == [[yes] * n + [no] * (8 - n) for n in (0, 0, 1, 7, 8)]

@@ -127,13 +127,13 @@ def counts_of(streams, n_cells):
     return found
 
 
-def relieved(streams, roads, flow):
+def relieved(streams, roads, flow, factors):
     """Return the streams without those that end where there are far too many."""
     left, total = dict(streams), len(streams)
     for cell, n in enumerate(counts_of(streams, len(flow))):
         wanted = flow[cell] * total
         excess = math.log((n + 0.5) / (wanted + 0.5)) - 0.2 - 2 / math.sqrt(wanted + 1)
-        if excess > 0:
+        if excess > 0 and factors[cell] >= trips._CROWDED:
             n_ends = max(math.floor(min(trips._RELIEF * n, n - wanted)), 0)
             for i in soonest(streams, roads, n_ends, cell):
                 del left[i]
@@ -168,11 +168,8 @@ def born(identifier, step, plan, start_slots, goal_slots, pace):
     start = next(
         (node for node, end in zip(nodes, below[1:], strict=True) if weight < end), nodes[-1]
     )
-    drawn = word(step, "own speed", identifier)
-    radius = math.sqrt(-2 * math.log(((drawn >> 32) + 0.5) / 2**32))
-    normal = radius * math.cos(2 * math.pi * (drawn & 0xFFFFFFFF) / 2**32)
-    most = trip_kernels.MOST_FACTOR
-    own = min(max(math.exp(pace.spread * normal), 1 / most), most)
+    even = 2 * uniform(step, "own speed", identifier) - 1
+    own = math.exp(pace.spread * math.sqrt(3) * even)
     wanted = math.log(duration(plan.hazard.tolist(), uniform(step, "duration", identifier)))
     goals = []
     for k in range(2 * trip_kernels.N_GOALS):
@@ -228,7 +225,7 @@ def advance(streams, plan, step, next_id, alias):
         del alive[i]
     flow = plan.flow.tolist()
     if plan.alarm > trips._ALARM:
-        alive = relieved(alive, plan.roads, flow)
+        alive = relieved(alive, plan.roads, flow, plan.pace.factors.tolist())
     favour = missing(alive, flow)
     enter, cells = plan.enter.tolist(), plan.roads.anchor_cells.tolist()
     start_slots = alias([share * more**2 for share, more in zip(enter, favour, strict=True)])
@@ -242,8 +239,8 @@ def advance(streams, plan, step, next_id, alias):
 
 def share_above(log_steps, threshold, factor, spread):
     """Return the expected share of steps above a threshold."""
+    half = math.sqrt(3) * spread
     found = [
-        0.5 + 0.5 * math.erf((each + factor - threshold) / (spread * math.sqrt(2)))
-        for each in log_steps
+        min(max((each + factor - threshold + half) / (2 * half), 0.0), 1.0) for each in log_steps
     ]
     return sum(found) / len(found)

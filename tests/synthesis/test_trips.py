@@ -144,13 +144,13 @@ def test_all_points_lie_on_roads_and_no_step_is_faster_than_the_fastest_class_al
         cells = [trip.cell for trip in after.values()]
         assert grid.cells_of(x, y).tolist() == cells
         assert plan.roads.drivable[cells].all()
-        most = plan.pace.speed * trips._FACTORS[1] * trip_kernels.MOST_FACTOR
+        fastest = trips._FACTORS[1] * math.exp(math.sqrt(3) * trips._SPREADS[-1])
         for identifier in before.keys() & after.keys():
             old, new = before[identifier], after[identifier]
             dx, dy = (new.x - old.x) * grid.cell_width, (new.y - old.y) * grid.cell_height
             allowed = plan.pace.speed * plan.pace.factors[old.cell] * old.own
             assert math.hypot(dx, dy) <= allowed * (1 + 1e-9) + 1e-9
-            assert allowed <= most * (1 + 1e-9)
+            assert allowed <= plan.pace.speed * fastest * (1 + 1e-9)
             assert (new.own, new.anchor, new.entered) == (old.own, old.anchor, old.entered)
 
 
@@ -268,7 +268,8 @@ def test_relief_ends_streams_only_where_there_are_far_too_many_and_only_after_an
         flow /= flow.sum()
         advance(streams, dataclasses.replace(plan, flow=np.full(9, 1 / 9)), grid, 0)
         before = streams.counts.copy()
-        crowded = dataclasses.replace(plan, flow=flow, alarm=alarm)
+        long_crowded = dataclasses.replace(plan.pace, factors=np.full(9, trips._CROWDED))
+        crowded = dataclasses.replace(plan, flow=flow, alarm=alarm, pace=long_crowded)
         n_left, _ = advance(streams, crowded, grid, 1)
         ended = before.sum() - n_left
         most = np.floor(trips._RELIEF * before[:8]).sum()

@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 
     Vector = npt.NDArray[np.float64]
 
-FACTORS = np.array([1.0, 0.99, 0.95, 0.7])  # of forgetting, by timestamp
+FACTORS = np.array([1.0, 0.99, 0.9, 0.6])  # of forgetting, by timestamp
 N_CHAINS = 2  # the slow one fits the first two factors, the fast one the others
 MOST_MODES = 81
 _KINDS = (-3.0, 0.3)  # prior means of a_1 and of a_2 - 2 a_1
 _KIND_SPREADS = ((1.5, 0.7), (0.5, 0.5))  # of both, by level
 _FIELDS = ((4.0, 1.0, 0.09), (0.36, 0.5, 0.01))  # variance, range and nugget of u, by level
 _AROUND_MAP = ((1.0, 1.0, 0.09), _FIELDS[1])  # the same, where u lies around those of a map
-_FIRST_ODDS = np.array([0.7, 0.3])  # of no map, and of a map that holds
+_BEFORE_EVIDENCE = np.full(2, 0.5)  # odds of no map, and of a map that holds
+_UNPROVEN = 0.15  # odds up to which a map counts for nothing
 _EXPONENT_SPREAD = 0.25  # of the power of a map that people follow, around 1
 _FEW_REPORTS = 2000  # up to here, more rounds are worth their time
 _ROUNDS, _FIRST_ROUNDS = 2, 6
@@ -202,21 +203,27 @@ class ReportSums:
         self.sums, self.weights = arrays["sums"].copy(), arrays["weights"].copy()
 
 
-def centred(heights: Vector) -> Vector:
-    """Return heights with those of the cells moved to mean 0, which changes no share."""
-    moved = heights.copy()
-    moved[:-2] -= moved[:-2].mean()
-    return moved
-
-
 def believed(evidence: Vector) -> Vector:
     """Return how far each of two hypotheses is believed: a map, as far as reports speak for it.
 
     What they say is the logarithm of how likely they are under each. A map that is wrong is to do
-    no harm before there are enough reports to tell, so it counts for nothing at its first odds.
+    no harm while there are too few reports to tell, so it counts only above odds that say nothing.
     """
-    of_map = (_normalised(np.log(_FIRST_ODDS) + evidence)[1] - _FIRST_ODDS[1]) / _FIRST_ODDS[0]
-    return np.array([1.0 - max(of_map, 0.0), max(of_map, 0.0)])
+    of_map = _normalised(np.log(_BEFORE_EVIDENCE) + evidence)[1]
+    counted = max((of_map - _UNPROVEN) / (1.0 - _UNPROVEN), 0.0)
+    return np.array([1.0 - counted, counted])
+
+
+def mixed(heights: Sequence[Vector], belief: Vector) -> Vector:
+    """Return the heights of what the hypotheses expect together: the mean share of every cell.
+
+    The mean of heights would be the mean of exponents, and what only one of the hypotheses rules
+    out would be all but ruled out.
+    """
+    together = belief @ np.array([_normalised(each[:-2]) for each in heights])
+    kinds = belief @ np.array([each[-2:] for each in heights])
+    logarithms = np.log(together)
+    return np.append(logarithms - logarithms.mean(), kinds)
 
 
 def judged(trust: Vector, losses: Vector, variance: float) -> Vector:
@@ -259,7 +266,7 @@ class FlowMemory:
         self.moves = ReportSums.empty(self.states.n_moves)
         self.arrivals = ReportSums.empty(self.states.grid.n_cells)
         self.standard = np.zeros((N_CHAINS, n_hypotheses + 1, n_parameters))
-        first = _FIRST_ODDS if n_hypotheses > 1 else np.ones(1)
+        first = _BEFORE_EVIDENCE if n_hypotheses > 1 else np.ones(1)
         self.belief = np.eye(n_hypotheses)[0]
         unseen = np.array([flow.shares for flow in self.hypotheses.unseen])
         self.shares = np.concatenate([np.tile(unseen[0], (N_CHAINS, 1)), unseen])
@@ -330,7 +337,7 @@ class FlowMemory:
             self.belief = believed(np.array([evidence for *_, evidence in fitted]))
         heights = fitted[0][0]
         if self.belief.size > 1:
-            heights = self.belief @ np.array([centred(heights) for heights, *_ in fitted])
+            heights = mixed([heights for heights, *_ in fitted], self.belief)
         earlier = self.hypotheses.priors[0].shares_of(heights)
         _, shares, hessian, _ = self._fit_level(chain, 1, 0, rounds, heights)
         self.shares[chain] = shares

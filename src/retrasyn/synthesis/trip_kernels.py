@@ -10,11 +10,11 @@ from retrasyn.randomness.kernels import word_at
 from retrasyn.synthesis.kernels import ENDED
 
 _SHIFT_11, _SHIFT_32 = np.uint64(11), np.uint64(32)
-_LOW_16, _LOW_32 = np.uint64(0xFFFF), np.uint64((1 << 32) - 1)
-_TO_UNIT_32, _TO_UNIT_53 = 2.0**-32, 2.0**-53
+_LOW_16 = np.uint64(0xFFFF)
+_TO_UNIT_53 = 2.0**-53
+_HALF_WIDTH = math.sqrt(3.0)  # of an even distribution, in standard deviations
 LEAST_STEP = 1e-6  # of the box; shorter steps say nothing about speed
 N_GOALS = 8
-MOST_FACTOR = 4.0  # that a stream's own speed may be above or below the common one
 
 
 @njit(inline="always")
@@ -134,11 +134,7 @@ def begin_trips(
         weight = low + _uniform(keys[1], ids[i]) * (high - low)
         place = np.searchsorted(weight_below[first + 1 : last], weight, side="right")
         start = by_cell[first + place]
-        word = word_at(keys[2], np.uint64(ids[i]))
-        radius = math.sqrt(-2.0 * math.log((np.float64(word >> _SHIFT_32) + 0.5) * _TO_UNIT_32))
-        angle = 2.0 * math.pi * np.float64(word & _LOW_32) * _TO_UNIT_32
-        factor = math.exp(spread * radius * math.cos(angle))
-        factor = min(max(factor, 1.0 / MOST_FACTOR), MOST_FACTOR)
+        factor = math.exp(spread * _HALF_WIDTH * (2.0 * _uniform(keys[2], ids[i]) - 1.0))
         wanted = math.log(_duration(survival, _uniform(keys[3], ids[i])))
         goal, least = np.int64(-1), math.inf
         for k in range(2 * N_GOALS):
@@ -216,16 +212,17 @@ def share_above(
 ) -> npt.NDArray[np.float64]:
     """Return the expected share of steps above thresholds: [n_factors, n_spreads, n_thresholds].
 
-    A step is a stream's at the common speed, times a factor, times e^(spread x normal).
+    A step is a stream's at the common speed, times a factor, times an own speed: its logarithm is
+    even, with the spread as standard deviation.
     """
     shares = np.zeros((log_factors.size, spreads.size, log_thresholds.size))
     for f in range(log_factors.size):
         for s in range(spreads.size):
-            scale = 1.0 / (spreads[s] * math.sqrt(2.0))
+            scale = 0.5 / (spreads[s] * _HALF_WIDTH)
             for k in range(log_thresholds.size):
                 shift = log_factors[f] - log_thresholds[k]
                 whole = 0.0
                 for i in range(log_steps.size):
-                    whole += math.erf((log_steps[i] + shift) * scale)
-                shares[f, s, k] = 0.5 + 0.5 * whole / log_steps.size
+                    whole += min(max((log_steps[i] + shift) * scale, -0.5), 0.5)
+                shares[f, s, k] = 0.5 + whole / log_steps.size
     return shares

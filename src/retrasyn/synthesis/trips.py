@@ -5,8 +5,8 @@ all drive, those that arrive end, a surplus ends, after a sudden change some end
 many, and new trips make up the number. What is known of cells enters by where trips begin and
 end, and by how fast streams drive in a cell.
 
-No stream is ever faster than `speed` x `_FACTORS[1]` x `MOST_FACTOR` on a road of the fastest
-class, and 1.5^class times slower on others.
+No stream is ever faster than the speed of a typical one times `_FACTORS[1]` times
+e^(sqrt(3) x spread) on a road of the fastest class, and 1.5^class times slower on others.
 """
 
 from __future__ import annotations
@@ -34,20 +34,21 @@ if TYPE_CHECKING:
 
     Vector = npt.NDArray[np.float64]
 
-_FIRST_SPEED, _FIRST_SPREAD = 0.05, 0.35  # in cell widths per timestamp; of ln(own speed)
+_FIRST_SPEED, _FIRST_SPREAD = 0.05, 0.3  # in cell widths per timestamp; of ln(own speed)
 _N_STEPS = 1500  # that tell how fast streams are
-_SPEED_FACTORS = np.geomspace(0.25, 4.0, 17)
-_SPREADS = np.array([0.15, 0.3, 0.5, 0.75, 1.0])
+_SPEED_FACTORS = np.geomspace(0.25, 4.0, 81)
+_SPREADS = np.array([0.05, 0.1, 0.2, 0.3, 0.5, 0.75])
 _SPREAD_SCALE = 0.2  # of the prior
 _FIT_RATE = 0.15
 _GROWTH = 1.1  # of a threshold's answers, after which speeds are fitted again
-_FACTORS = (0.4, 2.5)  # of speed by cell
+_FACTORS = (2 / 3, 3 / 2)  # of speed by cell
 _FACTOR_MEMORY, _FACTOR_RATE, _FACTOR_SLACK = 0.9, 0.3, 0.35
 _MISSING = (0.25, 4.0)  # how much births may favour a cell
 _LEAST_SHARE = 1e-9  # of goals in a cell: there may be no anchor where people enter
 _FEW = 100  # streams up to which nobody knows where some are missing
-_ALARM = 0.9
-_RELIEF = 0.1  # share of a cell's streams that may end for relief
+_ALARM = 0.5
+_CROWDED = 1.1  # factor of speed in a cell that has had too many streams for a while
+_RELIEF = 0.2  # share of a cell's streams that may end for relief
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +334,7 @@ class TripPlan:
         wanted = self.flow * counts.sum()
         surely = 0.2 + 2.0 / np.sqrt(wanted + 1.0)
         crowded = np.log((counts + 0.5) / (wanted + 0.5)) > surely
+        crowded &= self.pace.factors >= _CROWDED  # for a while: noise comes and goes
         most = np.floor(np.minimum(_RELIEF * counts, counts - wanted))
         ends = np.where(crowded, most, 0.0).astype(np.int64)
         if ends.any():
