@@ -85,6 +85,7 @@ COMMANDS = {
         *("generate", "--network", "city", "--objects", "50", "--new", "5", "--steps", "5"),
         *("-o", "new.parquet", "--roads", "roads.geojson"),
     ),
+    "roads": ("roads", "streets.geojson", *_BOX),
     "demo": ("demo", "--out", "demo", *_SEED),
     "plan": ("plan", "--users", "200", "--no-simulation"),
     "plan simulated": ("plan", "--users", "60"),
@@ -325,6 +326,9 @@ def _inputs(tree: Path, work: Path) -> Path:
     folder.mkdir()
     real = retrasyn.demo_city(n_users=60, n_timestamps=30, seed=1)
     retrasyn.write(real, folder / "real.parquet")
+    cross = [[[0, 5], [5, 5], [10, 5]], [[5, 0], [5, 5], [5, 10]]]
+    streets = {"type": "MultiLineString", "coordinates": cross}
+    (folder / "streets.geojson").write_text(json.dumps(streets))
     (folder / "one.csv").write_text("traj_id,t,x,y\n1,0,0.5,0.5\n")
     (folder / "wrong.csv").write_text("traj_id,t,x,y\n1,0,0.5,nan\n1,2,0.5,inf\n1,1,a,\n")
     walk = [f"{n},{t},{1 + n},{1 + t / 2}\n" for n in range(4) for t in range(3)]

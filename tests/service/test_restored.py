@@ -2,11 +2,12 @@
 
 import asyncio
 import os
+import random
 import re
 import signal
 import socket
 import subprocess
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -43,8 +44,11 @@ def do(commands: list[str], folder: Path, environment=ENVIRONMENT) -> None:
 
 @pytest.fixture
 def port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+    """Return a port that nobody is given while the service is stopped."""
+    for number in random.sample(range(20_000, 30_000), 100):
+        with suppress(OSError), socket.create_server(("127.0.0.1", number)):
+            return number
+    raise OSError("no free port")
 
 
 @contextmanager

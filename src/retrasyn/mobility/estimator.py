@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Vector = npt.NDArray[np.float64]
 
-FACTORS = np.array([1.0, 0.99, 0.9, 0.6])  # of forgetting, by timestamp
+FACTORS = np.array([1.0, 0.99, 0.95, 0.7])  # of forgetting, by timestamp
 N_CHAINS = 2  # the slow one fits the first two factors, the fast one the others
 MOST_MODES = 81
 _KINDS = (-3.0, 0.3)  # prior means of a_1 and of a_2 - 2 a_1

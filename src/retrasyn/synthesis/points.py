@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _LEAST_DENSITY = 1e-4
 _TRIES = 8  # for the first point of a stream; the last one stands
-_CHOICES = 7  # of places for a stream that comes into a cell: the nearest is taken
+_CHOICES, _CHOICES_BY_MAP = 7, 3  # of places in a new cell, of which the nearest is taken
 _FINEST = 48  # squares of a map along each side of the box, at least
 
 
@@ -179,7 +179,7 @@ class ByMap:
             lengths,
             parked,
             _keys(step, "step", 3),
-            _keys(step, "newcomer", _CHOICES),
+            _keys(step, "newcomer", _CHOICES_BY_MAP),
             np.uint64(step.key("first point")),
             step.grid.side,
         )
