@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import IO, Any
 
 import pyarrow as pa
@@ -126,53 +127,65 @@ def block_writer(
             return _parquet_rows(trajectories, file, datetime=datetime)
 
 
-@contextlib.contextmanager
-def _csv_rows(
-    trajectories: Trajectories, file: IO[bytes], *, datetime: bool
-) -> Iterator[BlockWriter]:
+@dataclass(frozen=True, slots=True)
+class _Rows(AbstractContextManager[BlockWriter]):
+    """An open writer of tables, and what hands it a block.
+
+    Not a generator: one that nobody ends is closed with what uses it, in any order.
+    """
+
+    writer: Any
+    write_block: BlockWriter
+
+    def __enter__(self) -> BlockWriter:
+        return self.write_block
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.writer.__exit__(kind, error, trace)
+
+
+def _csv_rows(trajectories: Trajectories, file: IO[bytes], *, datetime: bool) -> _Rows:
     schema = schema_of(trajectories, datetime=datetime)
     if datetime:
         schema = schema.set(schema.names.index("time"), pa.field("time", pa.string()))
-    with pa.csv.CSVWriter(file, schema) as writer:
+    writer = pa.csv.CSVWriter(file, schema)
 
-        def write_block(block: Trajectories) -> None:
-            table = table_of(block)
-            if datetime:
-                times = time_texts(clock_of(block.clock, "the column time"), block.t)
-                table = table.add_column(schema.names.index("time"), "time", times)
-            writer.write_table(table)
+    def write_block(block: Trajectories) -> None:
+        table = table_of(block)
+        if datetime:
+            times = time_texts(clock_of(block.clock, "the column time"), block.t)
+            table = table.add_column(schema.names.index("time"), "time", times)
+        writer.write_table(table)
 
-        yield write_block
-
-
-@contextlib.contextmanager
-def _parquet_rows(
-    trajectories: Trajectories, file: IO[bytes], *, datetime: bool
-) -> Iterator[BlockWriter]:
-    schema = schema_of(trajectories, datetime=datetime)
-    with _parquet_writer(file, schema) as writer:
-        yield lambda block: writer.write_table(table_of(block, datetime=datetime))
+    return _Rows(writer, write_block)
 
 
-@contextlib.contextmanager
-def _geoparquet_rows(
-    trajectories: Trajectories, file: IO[bytes], *, datetime: bool
-) -> Iterator[BlockWriter]:
+def _parquet_rows(trajectories: Trajectories, file: IO[bytes], *, datetime: bool) -> _Rows:
+    writer = _parquet_writer(file, schema_of(trajectories, datetime=datetime))
+    return _Rows(writer, lambda block: writer.write_table(table_of(block, datetime=datetime)))
+
+
+def _geoparquet_rows(trajectories: Trajectories, file: IO[bytes], *, datetime: bool) -> _Rows:
     fields = [
         *(field for field in schema_of(trajectories, datetime=datetime) if field.name not in "xy"),
         pa.field(geoparquet.GEOMETRY, pa.binary()),
     ]
     known = Metadata(trajectories.clock, trajectories.crs).to_schema()
     schema = pa.schema(fields, geoparquet.geo_entry(trajectories) | known)
-    with _parquet_writer(file, schema) as writer:
+    writer = _parquet_writer(file, schema)
 
-        def write_block(block: Trajectories) -> None:
-            table = table_of(block, datetime=datetime).drop_columns(["x", "y"])
-            points = geoparquet.points(block.x, block.y)
-            table = table.append_column(geoparquet.GEOMETRY, points)
-            writer.write_table(table.replace_schema_metadata(schema.metadata))
+    def write_block(block: Trajectories) -> None:
+        table = table_of(block, datetime=datetime).drop_columns(["x", "y"])
+        points = geoparquet.points(block.x, block.y)
+        table = table.append_column(geoparquet.GEOMETRY, points)
+        writer.write_table(table.replace_schema_metadata(schema.metadata))
 
-        yield write_block
+    return _Rows(writer, write_block)
 
 
 def _parquet_writer(file: IO[bytes], schema: pa.Schema) -> Any:
