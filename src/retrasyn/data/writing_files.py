@@ -128,7 +128,7 @@ def block_writer(
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows(AbstractContextManager[BlockWriter]):
+class _OpenRows(AbstractContextManager[BlockWriter]):
     """An open writer of tables, and what hands it a block.
 
     Not a generator: one that nobody ends is closed with what uses it, in any order.
@@ -149,7 +149,7 @@ class _Rows(AbstractContextManager[BlockWriter]):
         self.writer.__exit__(kind, error, trace)
 
 
-def _csv_rows(trajectories: Trajectories, file: IO[bytes], *, datetime: bool) -> _Rows:
+def _csv_rows(trajectories: Trajectories, file: IO[bytes], *, datetime: bool) -> _OpenRows:
     schema = schema_of(trajectories, datetime=datetime)
     if datetime:
         schema = schema.set(schema.names.index("time"), pa.field("time", pa.string()))
@@ -162,15 +162,15 @@ def _csv_rows(trajectories: Trajectories, file: IO[bytes], *, datetime: bool) ->
             table = table.add_column(schema.names.index("time"), "time", times)
         writer.write_table(table)
 
-    return _Rows(writer, write_block)
+    return _OpenRows(writer, write_block)
 
 
-def _parquet_rows(trajectories: Trajectories, file: IO[bytes], *, datetime: bool) -> _Rows:
+def _parquet_rows(trajectories: Trajectories, file: IO[bytes], *, datetime: bool) -> _OpenRows:
     writer = _parquet_writer(file, schema_of(trajectories, datetime=datetime))
-    return _Rows(writer, lambda block: writer.write_table(table_of(block, datetime=datetime)))
+    return _OpenRows(writer, lambda block: writer.write_table(table_of(block, datetime=datetime)))
 
 
-def _geoparquet_rows(trajectories: Trajectories, file: IO[bytes], *, datetime: bool) -> _Rows:
+def _geoparquet_rows(trajectories: Trajectories, file: IO[bytes], *, datetime: bool) -> _OpenRows:
     fields = [
         *(field for field in schema_of(trajectories, datetime=datetime) if field.name not in "xy"),
         pa.field(geoparquet.GEOMETRY, pa.binary()),
@@ -185,7 +185,7 @@ def _geoparquet_rows(trajectories: Trajectories, file: IO[bytes], *, datetime: b
         table = table.append_column(geoparquet.GEOMETRY, points)
         writer.write_table(table.replace_schema_metadata(schema.metadata))
 
-    return _Rows(writer, write_block)
+    return _OpenRows(writer, write_block)
 
 
 def _parquet_writer(file: IO[bytes], schema: pa.Schema) -> Any:
