@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from retrasyn import Box, Curator, Grid, Roster, RunSettings
 from retrasyn.messages import Aggregate, Estimate, Grant
-from retrasyn.mobility.estimator import FlowMemory
+from retrasyn.mobility.estimator import FlowMemory, Hypotheses
 from retrasyn.oracles import OUE
 from retrasyn.oracles.registry import n_answers, oracle_for
 from retrasyn.space import StateSpace
@@ -37,7 +37,7 @@ def fitting(side: int, bar: float) -> Line:
     variance = OUE(1_000_000).variance(N_REPORTS)
     shares = generator.dirichlet(np.full(states.n_moves, 0.3))
     cells = np.bincount(states.destinations, shares, states.grid.n_cells)
-    memory = FlowMemory(states)
+    memory = FlowMemory(states, Hypotheses.of(states))
 
     def heard(truth: npt.NDArray[np.float64]) -> Estimate:
         noisy = truth + generator.normal(0.0, variance**0.5, truth.size)

@@ -1328,16 +1328,20 @@ Matrix: TypeAlias = list[list[float]]
 class Tuning:
     """Constants of the estimator, by the names of its specification."""
 
-    factors: tuple[float, ...]  # lambda; each chain fits two of them
-    fields: tuple[tuple[float, float, float], ...]  # variance, range, nugget of u, by level
+    kept: float  # of the sums that the base is fitted to
+    paces: tuple[float, ...]  # at which reports of presence are forgotten
+    filters: tuple[tuple[float, float], ...]  # what is left of deviations, and their variance
+    field: tuple[float, float, float]  # variance, range, nugget of u
+    deviation_field: tuple[float, float, float]
+    widths: tuple[float, ...]  # hypotheses on the variance of u
     kinds: tuple[float, float]  # prior means of a_1 and rest
-    kind_spreads: tuple[tuple[float, float], ...]  # of both, by level
+    kind_spreads: tuple[float, float]  # of both
+    kind_deviations: tuple[float, float]
     few_reports: int
     rounds: int
     first_rounds: int
     most_step: float
     settled: float
-    lag: float
     most_relative: float
     shared: float  # trust spread evenly
 
@@ -1397,11 +1401,11 @@ def arriving(masses: list[float], side: int) -> list[float]:
     return found
 
 
-def share_slopes(theta: list[float], side: int) -> Matrix:
+def share_slopes(m: list[float], side: int) -> Matrix:
     """Return the derivative of every share by every parameter: m_s (D_s - mean of D)."""
-    m, d = move_shares(theta, side), effects(side)
-    mean = [sum(m[s] * d[s][k] for s in range(len(m))) for k in range(len(theta))]
-    return [[m[s] * (d[s][k] - mean[k]) for k in range(len(theta))] for s in range(len(m))]
+    d = effects(side)
+    mean = [sum(m[s] * d[s][k] for s in range(len(m))) for k in range(len(d[0]))]
+    return [[m[s] * (d[s][k] - mean[k]) for k in range(len(mean))] for s in range(len(m))]
 
 
 def arriving_slopes(slopes: Matrix, side: int) -> Matrix:
@@ -1474,9 +1478,16 @@ def posterior_slope(
     theta: list[float], base: list[float], precision: Matrix, reports: Reports, side: int
 ) -> list[float]:
     """Return the gradient of `log_posterior`: slopes times gaps, less the prior's pull."""
-    m, slopes = move_shares(theta, side), share_slopes(theta, side)
+    m = move_shares(theta, side)
     pull = times(precision, [a - b for a, b in zip(theta, base, strict=True)])
-    gradient = [-each for each in pull]
+    likely = likelihood_slope(m, reports, side)
+    return [a - b for a, b in zip(likely, pull, strict=True)]
+
+
+def likelihood_slope(m: list[float], reports: Reports, side: int) -> list[float]:
+    """Return the sum of weight times gap times slope."""
+    slopes = share_slopes(m, side)
+    gradient = [0.0] * len(slopes[0])
     for weight, seen, said, rows in (
         (reports.weight, reports.moves, m, slopes),
         (
@@ -1494,7 +1505,7 @@ def posterior_slope(
 
 def report_curvature(theta: list[float], reports: Reports, side: int) -> Matrix:
     """Return the Gauss-Newton Hessian of the reports: the sum of weight times slope times slope."""
-    slopes = share_slopes(theta, side)
+    slopes = share_slopes(move_shares(theta, side), side)
     h = [[0.0] * len(theta) for _ in theta]
     for weight, rows in (
         (reports.weight, slopes),
@@ -1533,16 +1544,36 @@ def most_probable(
 
 
 def share_variances(
-    theta: list[float], curvature: Matrix, precision: Matrix, side: int
+    m: list[float], covariance: Matrix, side: int
 ) -> tuple[list[float], list[float]]:
-    """Return the diagonal of J H^-1 J', of moves and of arrivals."""
-    slopes = share_slopes(theta, side)
-    inverse = solve(plus(curvature, precision), identity(len(theta)))
+    """Return the diagonal of J cov J', of moves and of arrivals."""
+    slopes = share_slopes(m, side)
     of_moves, of_arrivals = (
-        [sum(a * b for a, b in zip(row, times(inverse, row), strict=True)) for row in rows]
+        [sum(a * b for a, b in zip(row, times(covariance, row), strict=True)) for row in rows]
         for rows in (slopes, arriving_slopes(slopes, side))
     )
     return of_moves, of_arrivals
+
+
+def inverse(matrix: Matrix) -> Matrix:
+    """Return the inverse."""
+    return solve(matrix, identity(len(matrix)))
+
+
+def scaled(matrix: Matrix, factor: float) -> Matrix:
+    """Return a multiple of a matrix."""
+    return [[factor * each for each in row] for row in matrix]
+
+
+def log_determinant(matrix: Matrix) -> float:
+    """Return ln of the determinant of a positive matrix, by elimination."""
+    rows, total = [list(row) for row in matrix], 0.0
+    for k, pivot in enumerate(rows):
+        total += math.log(pivot[k])
+        for row in rows[k + 1 :]:
+            factor = row[k] / pivot[k]
+            row[:] = [a - factor * b for a, b in zip(row, pivot, strict=True)]
+    return total
 
 
 def balanced_mean(sums: list[float], weight: float) -> list[float]:
@@ -1572,29 +1603,29 @@ def skewed(variances: list[float], shares: list[float], most_relative: float) ->
 
 
 class NaiveFlow:
-    """Both kinds of reports, both chains and the prior, with the trust in each."""
+    """Both kinds of reports, the base under every hypothesis, and the filters around it."""
 
     def __init__(self, side: int, tuning: Tuning) -> None:
-        n_cells, n_moves, n_factors = side * side, len(grid_moves(side)), len(tuning.factors)
+        n_cells, n_moves, n_filters = side * side, len(grid_moves(side)), len(tuning.filters)
         self.side, self.tuning = side, tuning
-        self.sums = {
-            "moves": [[0.0] * n_moves for _ in range(n_factors)],
-            "cells": [[0.0] * n_cells for _ in range(n_factors)],
-        }
-        self.weights = {kind: [0.0] * n_factors for kind in self.sums}
-        self.base = [0.0] * n_cells + list(tuning.kinds)
-        n_chains = n_factors // 2
-        nothing = [0.0] * len(self.base)
-        self.off = [[list(nothing), list(nothing)] for _ in range(n_chains)]  # from the mean
-        self.shares = [move_shares(self.base, side) for _ in range(n_chains + 1)]
-        self.trust = [1 / (n_chains + 1)] * (n_chains + 1)
+        self.sums = {"moves": [0.0] * n_moves, "cells": [0.0] * n_cells}
+        self.weights = dict.fromkeys(self.sums, 0.0)
+        self.middle = [0.0] * n_cells + list(tuning.kinds)
+        self.theta = [list(self.middle) for _ in tuning.widths]
+        self.base = list(self.middle)
+        self.off = [[0.0] * len(self.base) for _ in tuning.filters]
+        away = prior_precision(side, tuning.deviation_field, tuning.kind_deviations)
+        self.away = inverse(away)
+        self.covariances = [scaled(self.away, width) for _, width in tuning.filters]
+        self.shares = [move_shares(self.base, side) for _ in tuning.filters]
+        self.trust = [1 / n_filters] * n_filters
         self.v1 = 0.0
 
-    def precision(self, level: int) -> Matrix:
-        """Return the precision of a level's parameters around their mean."""
-        return prior_precision(
-            self.side, self.tuning.fields[level], self.tuning.kind_spreads[level]
-        )
+    def precision(self, width: float) -> Matrix:
+        """Return the precision of the base, where its heights vary by a factor of width."""
+        variance, reach, nugget = self.tuning.field
+        law = (width * variance, reach, width * nugget)
+        return prior_precision(self.side, law, self.tuning.kind_spreads)
 
     def learn(
         self,
@@ -1604,78 +1635,113 @@ class NaiveFlow:
         present: float,
         v1: float,
     ) -> None:
-        """Judge the last predictions, then add the reports of a timestamp."""
+        """Let deviations fade, judge and correct the filters, then add the reports."""
         heard = {}
         if moves is not None and moving is not None:
             heard["moves"] = (*moves, moving)
         if cells is not None:
             heard["cells"] = (*cells, present)
+        if self.v1 > 0:
+            self._fade()
+            if heard:
+                self._judge(heard)
+                self._observe(heard)
         if heard:
             self.v1 = v1
-        if heard and self.weights["moves"][0] + self.weights["cells"][0] > 0:
-            losses = []
-            for m in self.shares:
-                loss = 0.0
-                for kind, (y, n, part) in heard.items():
-                    said = m if kind == "moves" else arriving(m, self.side)
-                    loss += n * sum((a - part * b) ** 2 for a, b in zip(y, said, strict=True))
-                losses.append(loss)
-            self.trust = judge(self.trust, losses, v1, self.tuning.shared)
-        for kind, by_factor in self.sums.items():
-            y, n, part = heard.get(kind, ([0.0] * len(by_factor[0]), 0, 1.0))
-            for k, factor in enumerate(self.tuning.factors):
-                old = by_factor[k]
-                by_factor[k] = [factor * a + n * part * b for a, b in zip(old, y, strict=True)]
-                self.weights[kind][k] = factor * self.weights[kind][k] + n * part**2
+        for kind, sums in self.sums.items():
+            y, n, part = heard.get(kind, ([0.0] * len(sums), 0, 1.0))
+            kept = self.tuning.kept
+            self.sums[kind] = [kept * a + n * part * b for a, b in zip(sums, y, strict=True)]
+            self.weights[kind] = kept * self.weights[kind] + n * part**2
+
+    def _fade(self) -> None:
+        for k, (kept, width) in enumerate(self.tuning.filters):
+            self.off[k] = [kept * each for each in self.off[k]]
+            fresh = scaled(self.away, (1 - kept**2) * width)
+            self.covariances[k] = plus(scaled(self.covariances[k], kept**2), fresh)
+        self._share()
+
+    def _share(self) -> None:
+        self.shares = [
+            move_shares([a + b for a, b in zip(self.base, off, strict=True)], self.side)
+            for off in self.off
+        ]
+
+    def _judge(self, heard: dict[str, tuple[list[float], int, float]]) -> None:
+        losses = []
+        for m in self.shares:
+            loss = 0.0
+            for kind, (y, n, part) in heard.items():
+                said = m if kind == "moves" else arriving(m, self.side)
+                loss += n * sum((a - part * b) ** 2 for a, b in zip(y, said, strict=True))
+            losses.append(loss)
+        self.trust = judge(self.trust, losses, self.v1, self.tuning.shared)
+
+    def _observe(self, heard: dict[str, tuple[list[float], int, float]]) -> None:
+        """Correct every filter as Kalman did, linear where it is."""
+        parts: list[Any] = []
+        for kind in ("moves", "cells"):
+            y, n, part = heard.get(kind, ([0.0] * len(self.sums[kind]), 0, 1.0))
+            parts += [balanced_mean([each / part for each in y], 1.0), n * part**2 / self.v1]
+        reports = Reports(*parts)
+        for k, off in enumerate(self.off):
+            theta = [a + b for a, b in zip(self.base, off, strict=True)]
+            curvature = report_curvature(theta, reports, self.side)
+            self.covariances[k] = inverse(plus(inverse(self.covariances[k]), curvature))
+            step = times(self.covariances[k], likelihood_slope(self.shares[k], reports, self.side))
+            largest = max(abs(each) for each in step)
+            factor = min(1.0, _ratio(self.tuning.most_step, largest) if largest > 0 else 1.0)
+            self.off[k] = [a + factor * b for a, b in zip(off, step, strict=True)]
 
     def fit(self) -> tuple[list[float], list[float], list[float]]:
         """Return shares of moves, their variances and those of the arrivals."""
-        known = self.weights["moves"][0] + self.weights["cells"][0]
-        few = known <= self.tuning.few_reports
+        known = self.weights["moves"] + self.weights["cells"]
+        few = known <= self.tuning.few_reports or self.theta[0] == self.middle
         rounds = self.tuning.first_rounds if few else self.tuning.rounds
-        variances = [self._fit_chain(c, rounds) for c in range(len(self.off))]
-        unseen = [[0.0] * len(self.base) for _ in self.base]
-        variances.append(share_variances(self.base, unseen, self.precision(0), self.side))
+        reports = Reports(
+            balanced_mean(self.sums["moves"], self.weights["moves"]),
+            self.weights["moves"] / self.v1,
+            balanced_mean(self.sums["cells"], self.weights["cells"]),
+            self.weights["cells"] / self.v1,
+        )
+        evidence, posteriors = [], []
+        for h, width in enumerate(self.tuning.widths):
+            q, begin = self.precision(width), self.theta[h]
+            fitted = most_probable(self.middle, begin, q, reports, self.side, self.tuning, rounds)
+            self.theta[h] = fitted.theta
+            posteriors.append(plus(q, fitted.curvature))
+            height = log_posterior(fitted.theta, self.middle, q, reports, self.side)
+            evidence.append(height + (log_determinant(q) - log_determinant(posteriors[-1])) / 2)
+        belief = share([math.exp(each - max(evidence)) for each in evidence])
+        self.base = self._together(belief)
+        self._share()
+        return self._described(inverse(posteriors[belief.index(max(belief))]))
+
+    def _together(self, belief: list[float]) -> list[float]:
+        """Return the heights of the mean shares of cells, and the mean heights of kinds."""
+        n_cells = self.side**2
+        rows = [share([math.exp(u) for u in theta[:n_cells]]) for theta in self.theta]
+        pairs = list(zip(belief, rows, self.theta, strict=True))
+        logs = [math.log(sum(p * row[i] for p, row, _ in pairs)) for i in range(n_cells)]
+        kinds = [sum(p * theta[n_cells + k] for p, _, theta in pairs) for k in range(2)]
+        return [each - sum(logs) / n_cells for each in logs] + kinds
+
+    def _described(self, of_base: Matrix) -> tuple[list[float], list[float], list[float]]:
+        """Return the mean of the filters, with what is uncertain about it."""
         pairs = list(zip(self.trust, self.shares, strict=True))
         mean = [sum(p * m[s] for p, m in pairs) for s in range(len(self.shares[0]))]
-        predicted = [self.shares, [arriving(m, self.side) for m in self.shares]]
+        covariance = of_base
+        for p, of_filter in zip(self.trust, self.covariances, strict=True):
+            covariance = plus(covariance, scaled(of_filter, p))
+        told = share_variances(mean, covariance, self.side)
+        rows = self.shares, [arriving(m, self.side) for m in self.shares]
         found = []
-        for which, middle in enumerate((mean, arriving(mean, self.side))):
-            total = [0.0] * len(middle)
-            for p, rows, variance in zip(self.trust, predicted[which], variances, strict=True):
-                for s, each in enumerate(variance[which]):
-                    total[s] += p * (each + (rows[s] - middle[s]) ** 2)
+        for middle, each, own in zip((mean, arriving(mean, self.side)), rows, told, strict=True):
+            total = list(own)
+            for p, row in zip(self.trust, each, strict=True):
+                total = [a + p * (b - c) ** 2 for a, b, c in zip(total, row, middle, strict=True)]
             found.append(skewed(total, middle, self.tuning.most_relative))
         return mean, found[0], found[1]
-
-    def _fit_chain(self, chain: int, rounds: int) -> tuple[list[float], list[float]]:
-        """Fit a long past, then a shorter one around it; return both variances."""
-        mean, at = self.base, [list(self.base), list(self.base)]
-        curvature: Matrix = []
-        for level in range(2):
-            k = 2 * chain + level
-            reports = Reports(
-                balanced_mean(self.sums["moves"][k], self.weights["moves"][k]),
-                self.weights["moves"][k] / self.v1,
-                balanced_mean(self.sums["cells"][k], self.weights["cells"][k]),
-                self.weights["cells"][k] / self.v1,
-            )
-            begin = [a + b for a, b in zip(mean, self.off[chain][level], strict=True)]
-            fitted = most_probable(
-                mean, begin, self.precision(level), reports, self.side, self.tuning, rounds
-            )
-            self.off[chain][level] = [a - b for a, b in zip(fitted.theta, mean, strict=True)]
-            mean, at[level], curvature = fitted.theta, fitted.theta, fitted.curvature
-        earlier, self.shares[chain] = (move_shares(theta, self.side) for theta in at)
-        moved = [a - b for a, b in zip(self.shares[chain], earlier, strict=True)]
-        found = []
-        for variance, gap in zip(
-            share_variances(mean, curvature, self.precision(1), self.side),
-            (moved, arriving(moved, self.side)),
-            strict=True,
-        ):
-            found.append([v + self.tuning.lag * g**2 for v, g in zip(variance, gap, strict=True)])
-        return found[0], found[1]
 
 
 class NaiveEnds:
@@ -1736,7 +1802,7 @@ class NaivePresence:
     """The share of the enrolled that is present, remembered at several paces."""
 
     def __init__(self, tuning: Tuning) -> None:
-        n = len(tuning.factors)
+        n = len(tuning.paces)
         self.tuning = tuning
         self.sums, self.weights, self.trust = [0.0] * n, [0.0] * n, [1 / n] * n
 
@@ -1746,7 +1812,7 @@ class NaivePresence:
         if self.weights[0] > 0:
             losses = [n * (y - self.sums[k] / self.weights[k]) ** 2 for k in paces]
             self.trust = judge(self.trust, losses, v1, self.tuning.shared)
-        for k, factor in enumerate(self.tuning.factors):
+        for k, factor in enumerate(self.tuning.paces):
             self.sums[k] = factor * self.sums[k] + n * y
             self.weights[k] = factor * self.weights[k] + n
 

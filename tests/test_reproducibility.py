@@ -12,22 +12,18 @@ import retrasyn
 FIT = """
 import hashlib
 import numpy as np
-from retrasyn.mobility.estimator import Prior, kernels
+from retrasyn.messages import Estimate
+from retrasyn.mobility.estimator import FlowMemory, Hypotheses
 from retrasyn.space import Box, Grid, StateSpace
 
-prior = Prior.of(StateSpace(Grid(Box(0, 0, 1, 1), 6)))
-n_moves, n_parameters = prior.moves.shape[0], prior.spreads.shape[1]
-generator = np.random.default_rng(1)
-moves, arrivals = generator.dirichlet(np.ones(n_moves)), generator.dirichlet(np.ones(36))
-standard, heights, shares = np.zeros(n_parameters), np.empty(38), np.empty(n_moves)
-hessian = np.empty((n_parameters, n_parameters))
-kernels.fit(
-    prior.base, prior.modes, prior.spreads[0], prior.moves, moves, 4e3, arrivals, 2e3, 6,
-    standard, heights, shares, hessian,
-)
-flow = prior.flow(shares, hessian, 0)
-parts = (prior.modes, prior.spreads, standard, heights, shares, hessian)
-parts += (flow.variances, flow.arrival_variances)
+states = StateSpace(Grid(Box(0, 0, 1, 1), 6))
+memory, generator = FlowMemory(states, Hypotheses.of(states)), np.random.default_rng(1)
+for n in (4_000, 2_000, 9):
+    moves, cells = generator.dirichlet(np.ones(states.n_moves)), generator.dirichlet(np.ones(36))
+    heard = [Estimate(frequencies=each, variance=4 / n, n=n) for each in (moves, cells)]
+    memory.update(*heard, moving=1.0)
+    flow = memory.fit()
+parts = (*memory.to_arrays().values(), flow.shares, flow.variances, flow.arrival_variances)
 print(hashlib.blake2b(b"".join(part.tobytes() for part in parts)).hexdigest())
 """
 

@@ -101,7 +101,7 @@ class Plain:
             moves = y[:first], n
         cells = answers.get("cell") if present > 0 else None
         self.flow.learn(moves, cells, moving, present, V1)
-        if self.flow.weights["moves"][0] + self.flow.weights["cells"][0] == 0:
+        if self.flow.v1 == 0:
             return None, None, hazard
         m, *variances = self.flow.fit()
         return self.release(m, totals, size, flags), variances, hazard
@@ -115,7 +115,7 @@ class Plain:
         return self.presence.share()
 
     def release(self, m, totals, size, flags):
-        arriving, v1, alarm = naive.arriving(m, self.side), self.flow.v1, self.flow.trust[-2]
+        arriving, v1, alarm = naive.arriving(m, self.side), self.flow.v1, self.flow.trust[-1]
         if flags is not None:
             where = self.ends.fit({"enter": 1.0, "quit": 1.0}, arriving, v1, alarm)
             n_quitting = flags.ages_of_quitters.size

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterable
 from functools import _lru_cache_wrapper
 from pathlib import Path
+from tempfile import mkdtemp
 from time import process_time
 
 from _pytest.config import _prepareconfig
@@ -80,8 +81,7 @@ class CollectedOnce(PytestRunner):
 
     def run_one_by_one(self, mutant: str, tests: list[str]) -> int:
         """Run the tests of a mutant in a folder of their own, and note which one fails."""
-        folder = self.folder / str(os.getpid())
-        folder.mkdir()
+        folder = Path(mkdtemp(dir=self.folder))  # numbers of processes come again in a long run
         self.session.config._tmp_path_factory._basetemp = folder
         function = mutant.partition("__mutmut_")[0]
         known = [line.partition("\t") for line in _KILLERS.read_text().splitlines()]

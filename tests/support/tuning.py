@@ -4,16 +4,20 @@ import naive
 from retrasyn.mobility import estimator, kernels
 
 TUNING = naive.Tuning(
-    factors=tuple(estimator.FACTORS.tolist()),
-    fields=estimator._FIELDS,
+    kept=estimator.KEPT,
+    paces=tuple(estimator.PACES.tolist()),
+    filters=estimator.FILTERS,
+    field=estimator._FIELD,
+    deviation_field=estimator._DEVIATION_FIELD,
+    widths=estimator._WIDTHS,
     kinds=estimator._KINDS,
     kind_spreads=estimator._KIND_SPREADS,
+    kind_deviations=estimator._KIND_DEVIATIONS,
     few_reports=estimator._FEW_REPORTS,
     rounds=estimator._ROUNDS,
     first_rounds=estimator._FIRST_ROUNDS,
     most_step=kernels._MOST_STEP,
     settled=kernels._SETTLED,
-    lag=estimator._LAG,
     most_relative=estimator._MOST_RELATIVE,
     shared=estimator._SHARED,
 )

@@ -2,9 +2,9 @@
 
 Some people report how they moved, others where they are. A move from cell i to cell j has a
 share proportional to exp((u_i + u_j) / 2 + a_kind), where the heights u of the cells vary smoothly
-over the map. Two chains of memory, a slow and a fast one, are fitted at every timestamp; each
-fits a long past first, and lets a shorter one deviate from it. What predicts the reports best is
-trusted most; before there are any, and as long as they say little, that is the prior.
+over the map. What usually holds, the base, is fitted to the reports of a long memory. How far the
+present deviates from it is followed by three Kalman filters, from a still to a lively one, and
+those that predict the reports better are trusted more.
 """
 
 from __future__ import annotations
@@ -26,20 +26,25 @@ if TYPE_CHECKING:
     from retrasyn.space import StateSpace
 
     Vector = npt.NDArray[np.float64]
+    Told = tuple[tuple["ReportSums", Estimate | None, float], ...]
+    """Sums of reports, the reports of a timestamp, and the share of them that is meant."""
 
-FACTORS = np.array([1.0, 0.99, 0.95, 0.7])  # of forgetting, by timestamp
-N_CHAINS = 2  # the slow one fits the first two factors, the fast one the others
+KEPT = 0.998  # of the sums of reports that the base is fitted to, by timestamp
+PACES = np.array([1.0, 0.99, 0.95, 0.7])  # at which reports of presence are forgotten
+FILTERS = ((0.99, 0.03), (0.99, 0.3), (0.97, 2.0))
+"""A still, a calm and a lively one: what is left of a deviation after a timestamp, and the variance
+of deviations in units of the prior's."""
 MOST_MODES = 81
 _KINDS = (-3.0, 0.3)  # prior means of a_1 and of a_2 - 2 a_1
-_KIND_SPREADS = ((1.5, 0.7), (0.5, 0.5))  # of both, by level
-_FIELDS = ((4.0, 1.0, 0.09), (0.36, 0.5, 0.01))  # variance, range and nugget of u, by level
-_AROUND_MAP = ((1.0, 1.0, 0.09), _FIELDS[1])  # the same, where u lies around those of a map
-_BEFORE_EVIDENCE = np.full(2, 0.5)  # odds of no map, and of a map that holds
+_KIND_SPREADS, _KIND_DEVIATIONS = (1.5, 0.7), (0.5, 0.5)  # of both
+_FIELD, _DEVIATION_FIELD = (4.0, 1.0, 0.09), (0.36, 0.5, 0.01)  # variance, range and nugget of u
+_WIDTHS = (1.0, 0.1, 0.01)  # hypotheses on the variance of u: places differ much, little, not
+_AROUND_MAP = (1.0, 1.0, 0.09)  # the field where u lies around those of a map
+_EVEN = 0.5  # odds of a map before any evidence
 _UNPROVEN = 0.15  # odds up to which a map counts for nothing
 _EXPONENT_SPREAD = 0.25  # of the power of a map that people follow, around 1
 _FEW_REPORTS = 2000  # up to here, more rounds are worth their time
 _ROUNDS, _FIRST_ROUNDS = 2, 6
-_LAG = 2.0  # times the square of what has moved between the levels of a chain
 _MOST_RELATIVE = 2.0
 _SHARED = 0.005  # share of trust spread evenly at each timestamp, to adapt quickly to changes
 
@@ -55,65 +60,86 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What is believed of moves before any report: mostly staying, everywhere or by a map.
+    """What is believed of heights before any report: the same everywhere, or as on a map.
 
-    The heights are a Gaussian field whose covariance falls with distance. In its place stand the
+    Heights are a Gaussian field whose covariance falls with distance. In its place stand the
     smoothest cosine waves, independent, each with the variance that the field gives it: all of
     them on coarse grids, as many as reports can tell apart on fine ones. Around the heights of a
     public map the field varies less, and one more mode is the power of the map.
     """
 
-    moves: npt.NDArray[np.int32]  # [n_moves, 3]: origin, destination and kind
     modes: Vector  # [n_cells, n_modes]
-    spreads: Vector  # [2, n_modes + 2], standard deviations by level
+    spreads: Vector  # [n_modes + 2], standard deviations of modes and of kinds of move
     base: Vector  # [n_cells + 2], mean heights of cells and of kinds of move
 
     @classmethod
-    def of(cls, states: StateSpace) -> Prior:
-        """Return the prior over a grid's moves, which stay (0), go straight (1) or across (2)."""
-        side = states.grid.side
-        origins, destinations = states.origins, states.destinations
-        down = np.abs(origins // side - destinations // side)
-        right = np.abs(origins % side - destinations % side)
-        moves = np.stack([origins, destinations, down + right], axis=1).astype(np.int32)
-        base = np.append(np.zeros(side * side), _KINDS)
-        return cls(moves, *_waves(side, _FIELDS), base)
+    def of(cls, side: int, width: float = 1.0) -> Prior:
+        """Return the prior of people who mostly stay, where heights vary by a factor of width."""
+        modes, spreads = _waves(side, _FIELD)
+        spreads = np.append(np.sqrt(width) * spreads, _KIND_SPREADS)
+        return cls(modes, spreads, np.append(np.zeros(side * side), _KINDS))
+
+    @classmethod
+    def of_deviations(cls, side: int) -> Prior:
+        """Return the prior of how far the heights of a timestamp are from the usual ones."""
+        modes, spreads = _waves(side, _DEVIATION_FIELD)
+        return cls(modes, np.append(spreads, _KIND_DEVIATIONS), np.zeros(side * side + 2))
 
     def beside(self, heights: Vector, *, follows: bool) -> Prior:
         """Return the prior where there is a map with these heights: around it, or as before.
 
         Both have the same parameters, so that they can be compared and mixed.
         """
-        modes, spreads = self.modes, self.spreads
+        modes, spreads = self.modes, self.spreads[:-2]
         if follows:
             modes, spreads = _waves(round(heights.size**0.5), _AROUND_MAP)
-        power = np.array([_EXPONENT_SPREAD if follows else 0.0, 0.0])
+        power = _EXPONENT_SPREAD if follows else 0.0
         return replace(
             self,
             modes=np.column_stack([modes, heights]),
-            spreads=np.insert(spreads, modes.shape[1], power, axis=1),
+            spreads=np.concatenate([spreads, [power], _KIND_SPREADS]),
             base=np.append(heights * follows, _KINDS),
         )
 
-    def flow(self, shares: Vector, hessian: Vector, level: int) -> Flow:
-        """Return a flow with its uncertainty, from the curvature of what reports say."""
-        flow = Flow(shares, np.empty(shares.size), np.empty(self.modes.shape[0]))
-        kernels.variances(
-            shares,
-            self.moves,
-            self.modes,
-            self.spreads[level],
-            hessian,
-            flow.variances,
-            flow.arrival_variances,
-        )
-        return flow
 
-    def unseen(self) -> Flow:
-        """Return the flow before any report."""
-        n_parameters = self.spreads.shape[1]
-        shares = self.shares_of(self.base)
-        return self.flow(shares, np.zeros((n_parameters, n_parameters)), 0)
+@dataclass(frozen=True, slots=True)
+class Hypotheses:
+    """What may be believed before any report: how much places differ and, given a map, it."""
+
+    moves: npt.NDArray[np.int32]  # [n_moves, 3]: origin, destination and kind
+    priors: tuple[Prior, ...]
+    deviations: Prior
+    has_map: bool  # which is the last of the priors
+
+    @classmethod
+    def of(cls, states: StateSpace, map_shares: Vector | None = None) -> Hypotheses:
+        """Return the hypotheses about a grid, of whose cells a public map has these shares."""
+        side = states.grid.side
+        origins, destinations = states.origins, states.destinations
+        down = np.abs(origins // side - destinations // side)
+        right = np.abs(origins % side - destinations % side)
+        # stays (0), goes straight (1) or across (2)
+        moves = np.stack([origins, destinations, down + right], axis=1).astype(np.int32)
+        priors = tuple(Prior.of(side, width) for width in _WIDTHS)
+        if map_shares is not None:
+            heights = np.log(map_shares)
+            heights -= heights.mean()
+            follows = priors[0].beside(heights, follows=True)
+            priors = (*(prior.beside(heights, follows=False) for prior in priors), follows)
+        return cls(moves, priors, Prior.of_deviations(side), map_shares is not None)
+
+    def believed(self, evidence: Vector) -> Vector:
+        """Return how far each is believed, by the logarithm of how likely it makes the reports.
+
+        A map that is wrong is to do no harm while there are too few reports to tell, so it counts
+        only above odds that say nothing.
+        """
+        if not self.has_map:
+            return _normalised(evidence)
+        odds = np.log([*np.full(evidence.size - 1, (1.0 - _EVEN) / (evidence.size - 1)), _EVEN])
+        of_map = _normalised(odds + evidence)[-1]
+        counted = max((of_map - _UNPROVEN) / (1.0 - _UNPROVEN), 0.0)
+        return np.append((1.0 - counted) * _normalised(evidence[:-1]), counted)
 
     def shares_of(self, heights: Vector) -> Vector:
         """Return the shares of all moves by heights: [n_moves]."""
@@ -122,26 +148,8 @@ class Prior:
         return shares
 
 
-@dataclass(frozen=True, slots=True)
-class Hypotheses:
-    """What may be believed before any report: nothing of places and, given a map, that it holds."""
-
-    priors: tuple[Prior, ...]
-    unseen: tuple[Flow, ...]
-
-    @classmethod
-    def of(cls, states: StateSpace, map_shares: Vector | None = None) -> Hypotheses:
-        """Return the hypotheses about a grid, of whose cells a public map has these shares."""
-        priors: tuple[Prior, ...] = (Prior.of(states),)
-        if map_shares is not None:
-            heights = np.log(map_shares)
-            heights -= heights.mean()
-            priors = tuple(priors[0].beside(heights, follows=follows) for follows in (False, True))
-        return cls(priors, tuple(prior.unseen() for prior in priors))
-
-
-def _waves(side: int, fields: Sequence[tuple[float, float, float]]) -> tuple[Vector, Vector]:
-    """Return the modes of a prior [n_cells, n_modes], and their spreads [2, n_modes + 2]."""
+def _waves(side: int, terms: tuple[float, float, float]) -> tuple[Vector, Vector]:
+    """Return the modes of a field [n_cells, n_modes], and their spreads [n_modes]."""
     places = (np.arange(side) + 0.5) / side
     waves = np.cos(np.pi * np.outer(places, np.arange(side)))
     waves /= np.sqrt((waves**2).sum(axis=0))
@@ -151,11 +159,9 @@ def _waves(side: int, fields: Sequence[tuple[float, float, float]]) -> tuple[Vec
     distances = np.hypot(
         places[rows][:, None] - places[rows], places[columns][:, None] - places[columns]
     )
-    spreads = []
-    for (variance, reach, nugget), kinds in zip(fields, _KIND_SPREADS, strict=True):
-        field_variance = (modes * (np.exp(-distances / reach) @ modes)).sum(axis=0)
-        spreads.append(np.append(np.sqrt(variance * field_variance + nugget), kinds))
-    return modes, np.array(spreads)
+    variance, reach, nugget = terms
+    field_variance = (modes * (np.exp(-distances / reach) @ modes)).sum(axis=0)
+    return modes, np.sqrt(variance * field_variance + nugget)
 
 
 @dataclass(slots=True)
@@ -166,33 +172,33 @@ class ReportSums:
     squares does.
     """
 
-    sums: Vector  # [n_factors, n]
-    weights: Vector  # [n_factors]
+    sums: Vector  # [n_paces, n]
+    weights: Vector  # [n_paces]
+    paces: Vector  # [n_paces], what is kept at each timestamp
 
     @classmethod
-    def empty(cls, n: int) -> ReportSums:
+    def empty(cls, n: int, paces: Vector) -> ReportSums:
         """Return sums of no reports."""
-        return cls(np.zeros((FACTORS.size, n)), np.zeros(FACTORS.size))
+        return cls(np.zeros((paces.size, n)), np.zeros(paces.size), paces)
 
     def forget(self) -> None:
         """Fade by one timestamp."""
-        self.sums *= FACTORS[:, None]
-        self.weights *= FACTORS
+        self.sums *= self.paces[:, None]
+        self.weights *= self.paces
 
     def add(self, estimate: Estimate, share: float = 1.0) -> None:
         """Add the reports of a timestamp, of which `share` is about what is asked for."""
         self.sums += estimate.n * share * estimate.frequencies
         self.weights += estimate.n * share**2
 
-    def balanced(self, which: int) -> tuple[Vector, float]:
-        """Return the mean at one pace, moved evenly to the sum 1, and its weight."""
-        n, weight = self.sums.shape[1], float(self.weights[which])
-        mean = self.sums[which] / weight if weight > 0 else np.zeros(n)
-        return mean + (1.0 - mean.sum()) / n, weight
+    def balanced(self) -> tuple[Vector, float]:
+        """Return the mean at the first pace, moved evenly to the sum 1, and its weight."""
+        weight = float(self.weights[0])
+        return balanced(self.sums[0] / weight if weight > 0 else self.sums[0]), weight
 
     def copied(self) -> ReportSums:
         """Return an independent copy."""
-        return ReportSums(self.sums.copy(), self.weights.copy())
+        return ReportSums(self.sums.copy(), self.weights.copy(), self.paces)
 
     def to_arrays(self) -> dict[str, Vector]:
         """Return the sums as plain arrays."""
@@ -203,15 +209,10 @@ class ReportSums:
         self.sums, self.weights = arrays["sums"].copy(), arrays["weights"].copy()
 
 
-def believed(evidence: Vector) -> Vector:
-    """Return how far each of two hypotheses is believed: a map, as far as reports speak for it.
-
-    What they say is the logarithm of how likely they are under each. A map that is wrong is to do
-    no harm while there are too few reports to tell, so it counts only above odds that say nothing.
-    """
-    of_map = _normalised(np.log(_BEFORE_EVIDENCE) + evidence)[1]
-    counted = max((of_map - _UNPROVEN) / (1.0 - _UNPROVEN), 0.0)
-    return np.array([1.0 - counted, counted])
+def balanced(mean: Vector) -> Vector:
+    """Return a mean moved evenly to the sum 1, as shares have it."""
+    moved: Vector = mean + (1.0 - mean.sum()) / mean.size
+    return moved
 
 
 def mixed(heights: Sequence[Vector], belief: Vector) -> Vector:
@@ -245,47 +246,48 @@ def _skewed(variances: Vector, shares: Vector) -> Vector:
 
 @dataclass(slots=True)
 class FlowMemory:
-    """Both kinds of reports about moves, the chains fitted to them, and the trust in each.
-
-    The last rows of `shares` and `trust` are the hypotheses before any report.
-    """
+    """Both kinds of reports about moves, the base fitted to them, and the filters around it."""
 
     states: StateSpace
     hypotheses: Hypotheses
     moves: ReportSums = field(init=False)
     arrivals: ReportSums = field(init=False)
-    standard: Vector = field(init=False)  # [n_chains, n_hypotheses + 1, n_modes + 2]: level 1, 2
-    shares: Vector = field(init=False)  # [n_predictions, n_moves], for the next reports
-    trust: Vector = field(init=False)  # [n_predictions]
+    standard: Vector = field(init=False)  # [n_hypotheses, n_parameters] of the base, in spreads
+    base: Vector = field(init=False)  # [n_cells + 2], heights
+    deviations: Vector = field(init=False)  # [n_filters, n_modes + 2], in spreads
+    covariances: Vector = field(init=False)  # [n_filters, n_modes + 2, n_modes + 2]
+    shares: Vector = field(init=False)  # [n_filters, n_moves]
+    trust: Vector = field(init=False)  # [n_filters], sums to 1
     belief: Vector = field(init=False)  # [n_hypotheses], sums to 1
     variance: float = 0.0  # of an estimate from one report; 0 before the first
 
     def __post_init__(self) -> None:
-        n_hypotheses = len(self.hypotheses.priors)
-        n_parameters = self.hypotheses.priors[0].spreads.shape[1]
-        self.moves = ReportSums.empty(self.states.n_moves)
-        self.arrivals = ReportSums.empty(self.states.grid.n_cells)
-        self.standard = np.zeros((N_CHAINS, n_hypotheses + 1, n_parameters))
-        first = _BEFORE_EVIDENCE if n_hypotheses > 1 else np.ones(1)
-        self.belief = np.eye(n_hypotheses)[0]
-        unseen = np.array([flow.shares for flow in self.hypotheses.unseen])
-        self.shares = np.concatenate([np.tile(unseen[0], (N_CHAINS, 1)), unseen])
-        self.trust = np.append(np.ones(N_CHAINS), first) / (N_CHAINS + 1)
+        priors, n_filters = self.hypotheses.priors, len(FILTERS)
+        n_deviations = self.hypotheses.deviations.spreads.size
+        self.moves = ReportSums.empty(self.states.n_moves, np.array([KEPT]))
+        self.arrivals = ReportSums.empty(self.states.grid.n_cells, np.array([KEPT]))
+        self.standard = np.zeros((len(priors), priors[0].spreads.size))
+        self.base = priors[0].base
+        self.deviations = np.zeros((n_filters, n_deviations))
+        self.covariances = np.array([width * np.eye(n_deviations) for _, width in FILTERS])
+        self.shares = self._shares()
+        self.trust = np.full(n_filters, 1.0 / n_filters)
+        self.belief = self.hypotheses.believed(np.zeros(len(priors)))
 
     @property
     def started(self) -> bool:
         """Whether there has been any report."""
-        return bool(self.moves.weights[0] + self.arrivals.weights[0] > 0)
+        return self.variance > 0.0
 
     @property
     def alarm(self) -> float:
-        """Trust in the fast chain: how surely people do other things than they used to."""
-        return float(self.trust[N_CHAINS - 1])
+        """Trust in the lively filter: how surely people do other things than they used to."""
+        return float(self.trust[-1])
 
     @property
     def belief_in_map(self) -> float:
-        """How far a public map is believed; 0 where there is none."""
-        return float(self.belief[1:].sum())
+        """How far reports speak for a public map; 0 where there is none."""
+        return float(self.belief[-1]) if self.started and self.hypotheses.has_map else 0.0
 
     def update(
         self,
@@ -295,97 +297,125 @@ class FlowMemory:
         moving: float | None,
         present: float = 1.0,
     ) -> None:
-        """Judge the predictions of both kinds of reports, then add them to the sums.
+        """Let deviations fade, judge what the filters predict, then learn from the reports.
 
         `moving` and `present` are the shares of those asked that move, and that are present;
-        reports of moves say nothing while `moving` is unknown.
+        reports of moves say nothing while `moving` is unknown. The first reports of all tell of
+        the base alone.
         """
-        parts = []
-        if moves is not None and moving is not None:
-            parts.append((self.moves, moves, moving, self.shares))
-        if arrivals is not None and present > 0:
-            parts.append((self.arrivals, arrivals, present, self._predicted_arrivals()))
-        for _, estimate, _, _ in parts:
-            self.variance = estimate.variance * estimate.n
-        if parts and self.started:
-            losses = [
-                estimate.n * ((estimate.frequencies - share * predicted) ** 2).sum(axis=1)
-                for _, estimate, share, predicted in parts
-            ]
-            self.trust = judged(self.trust, np.sum(losses, axis=0), self.variance)
-        for sums in (self.moves, self.arrivals):
+        told = (
+            (self.moves, moves if moving is not None else None, moving or 0.0),
+            (self.arrivals, arrivals if present > 0 else None, present),
+        )
+        if self.started:
+            self._fade()
+            self._judge(told)
+            self._observe(told)
+        for sums, estimate, share in told:
             sums.forget()
-        for sums, estimate, share, _ in parts:
-            sums.add(estimate, share)
+            if estimate is not None:
+                sums.add(estimate, share)
+                self.variance = estimate.variance * estimate.n
 
     def fit(self) -> Flow:
-        """Fit both chains to the sums; return the mean of all flows by trust."""
+        """Fit the base to all reports, under each hypothesis; return the mean of the filters."""
         known = self.moves.weights[0] + self.arrivals.weights[0]
-        rounds = _FIRST_ROUNDS if known <= _FEW_REPORTS else _ROUNDS
-        chains = [self._fit(chain, rounds) for chain in range(N_CHAINS)]
-        return self._mixed([*chains, *self.hypotheses.unseen])
-
-    def _fit(self, chain: int, rounds: int) -> Flow:
-        """Fit a long past under each hypothesis, then how a shorter one deviates from their mean.
-
-        The slow chain, which forgets nothing at first, tells how likely each hypothesis is. What
-        has moved between the two pasts goes on moving, and the shorter one lags behind, too: that
-        is a part of the uncertainty.
-        """
-        fitted = [self._fit_level(chain, 0, which, rounds) for which in range(self.belief.size)]
-        if chain == 0 and self.belief.size > 1:
-            self.belief = believed(np.array([evidence for *_, evidence in fitted]))
-        heights = fitted[0][0]
-        if self.belief.size > 1:
-            heights = mixed([heights for heights, *_ in fitted], self.belief)
-        earlier = self.hypotheses.priors[0].shares_of(heights)
-        _, shares, hessian, _ = self._fit_level(chain, 1, 0, rounds, heights)
-        self.shares[chain] = shares
-        flow, moved = self.hypotheses.priors[0].flow(shares, hessian, 1), shares - earlier
-        return Flow(
-            shares,
-            flow.variances + _LAG * moved**2,
-            flow.arrival_variances + _LAG * self.arriving(moved) ** 2,
+        first = known <= _FEW_REPORTS or not self.standard.any()
+        fitted = [self._fit(which, first=first) for which in range(self.belief.size)]
+        self.belief = self.hypotheses.believed(np.array([evidence for *_, evidence in fitted]))
+        self.base = mixed([heights for heights, *_ in fitted], self.belief)
+        self.shares = self._shares()
+        shares = self.trust @ self.shares
+        likeliest = int(self.belief.argmax())
+        prior, deviations = self.hypotheses.priors[likeliest], self.hypotheses.deviations
+        of_base = kernels.covariance_of(fitted[likeliest][1], prior.spreads)
+        of_now = np.outer(deviations.spreads, deviations.spreads) * np.tensordot(
+            self.trust, self.covariances, axes=1
         )
+        of_moves = self.trust @ (self.shares - shares) ** 2
+        arriving = self.arriving(shares)
+        of_arrivals = self.trust @ (self._predicted_arrivals() - arriving) ** 2
+        for modes, covariance in ((prior.modes, of_base), (deviations.modes, of_now)):
+            kernels.add_variances(
+                shares, self.hypotheses.moves, modes, covariance, of_moves, of_arrivals
+            )
+        return Flow(shares, _skewed(of_moves, shares), _skewed(of_arrivals, arriving))
 
-    def _fit_level(
-        self, chain: int, level: int, which: int, rounds: int, base: Vector | None = None
-    ) -> tuple[Vector, Vector, Vector, float]:
-        """Fit one level under one hypothesis; return heights, shares, curvature and evidence."""
+    def _fit(self, which: int, *, first: bool) -> tuple[Vector, Vector, float]:
+        """Fit the base under one hypothesis; return heights, curvature and evidence."""
         prior = self.hypotheses.priors[which]
-        observed, weight = self.moves.balanced(2 * chain + level)
-        arriving, arrival_weight = self.arrivals.balanced(2 * chain + level)
-        n_parameters = prior.spreads.shape[1]
-        heights, shares = np.empty(prior.base.size), np.empty(self.states.n_moves)
-        hessian = np.empty((n_parameters, n_parameters))
+        n_parameters = prior.spreads.size
+        heights, hessian = np.empty(prior.base.size), np.empty((n_parameters, n_parameters))
+        observed, weight = self.moves.balanced()
+        arriving, arrival_weight = self.arrivals.balanced()
         evidence = kernels.fit(
-            prior.base if base is None else base,
+            prior.base,
             prior.modes,
-            prior.spreads[level],
-            prior.moves,
+            prior.spreads,
+            self.hypotheses.moves,
             observed,
             weight / self.variance,
             arriving,
             arrival_weight / self.variance,
-            rounds,
-            self.standard[chain, which if level == 0 else -1],
+            _FIRST_ROUNDS if first else _ROUNDS,
+            self.standard[which],
             heights,
-            shares,
             hessian,
         )
-        return heights, shares, hessian, evidence
+        return heights, hessian, evidence
 
-    def _mixed(self, flows: Sequence[Flow]) -> Flow:
-        """Return the mean flow by trust; where flows differ, they are uncertain."""
-        shares = self.trust @ self.shares
-        arriving = self.arriving(shares)
-        gaps = self.shares - shares, self._predicted_arrivals() - arriving
-        of_moves = self.trust @ (gaps[0] ** 2 + [flow.variances for flow in flows])
-        of_arrivals = self.trust @ (gaps[1] ** 2 + [flow.arrival_variances for flow in flows])
-        return Flow(shares, _skewed(of_moves, shares), _skewed(of_arrivals, arriving))
+    def _shares(self) -> Vector:
+        """Return the shares that each filter has: [n_filters, n_moves]."""
+        prior, heights = self.hypotheses.deviations, np.empty(self.base.size)
+        found = []
+        for deviation in self.deviations:
+            kernels.heights_of(self.base, prior.modes, prior.spreads, deviation, heights)
+            found.append(self.hypotheses.shares_of(heights))
+        return np.array(found)
+
+    def _fade(self) -> None:
+        """Let deviations return towards the base, and be less sure of them."""
+        for which, (kept, width) in enumerate(FILTERS):
+            self.deviations[which] *= kept
+            self.covariances[which] *= kept**2
+            self.covariances[which] += (1.0 - kept**2) * width * np.eye(self.deviations.shape[1])
+        self.shares = self._shares()
+
+    def _judge(self, told: Told) -> None:
+        """Trust the filter more that foresaw what was told."""
+        losses = np.zeros(len(FILTERS))
+        foreseen = self.shares, self._predicted_arrivals()
+        for (_, estimate, share), shares in zip(told, foreseen, strict=True):
+            if estimate is not None:
+                gaps = estimate.frequencies - share * shares
+                losses += estimate.n * (gaps**2).sum(axis=1)
+        self.trust = judged(self.trust, losses, self.variance)
+
+    def _observe(self, told: Told) -> None:
+        """Let each filter learn from what was told."""
+        means: list[Any] = []
+        for sums, estimate, share in told:
+            weight = 0.0 if estimate is None else estimate.n * share**2 / self.variance
+            known = (
+                np.zeros(sums.sums.shape[1]) if estimate is None else estimate.frequencies / share
+            )
+            means += [balanced(known), weight]
+        if not any(estimate for _, estimate, _ in told):
+            return
+        prior = self.hypotheses.deviations
+        for which in range(len(FILTERS)):
+            kernels.observe(
+                self.shares[which],
+                self.hypotheses.moves,
+                prior.modes,
+                prior.spreads,
+                *means,
+                self.deviations[which],
+                self.covariances[which],
+            )
 
     def _predicted_arrivals(self) -> Vector:
-        """Return the arrivals that each prediction foresees: [n_predictions, n_cells]."""
+        """Return the arrivals that each filter foresees: [n_filters, n_cells]."""
         return np.array([self.arriving(row) for row in self.shares])
 
     def arriving(self, shares: Vector) -> Vector:
@@ -403,6 +433,9 @@ class FlowMemory:
         """Return the memory as plain arrays."""
         arrays = {
             "standard": self.standard,
+            "base": self.base,
+            "deviations": self.deviations,
+            "covariances": self.covariances,
             "shares": self.shares,
             "trust": self.trust,
             "belief": self.belief,
@@ -413,7 +446,10 @@ class FlowMemory:
 
     def load_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Restore the memory from plain arrays."""
-        self.standard, self.shares = arrays["standard"].copy(), arrays["shares"].copy()
+        self.standard, self.base = arrays["standard"].copy(), arrays["base"].copy()
+        self.deviations = arrays["deviations"].copy()
+        self.covariances = arrays["covariances"].copy()
+        self.shares = arrays["shares"].copy()
         self.trust, self.variance = arrays["trust"].copy(), float(arrays["variance"][0])
         self.belief = arrays["belief"].copy()
         self.moves.load_arrays(without_prefix("moves_", arrays))
@@ -507,8 +543,8 @@ def _normalised(logarithms: Vector) -> Vector:
 class PresenceMemory:
     """The share of the enrolled that are present, where nobody shows it."""
 
-    sums: ReportSums = field(default_factory=lambda: ReportSums.empty(1))
-    trust: Vector = field(default_factory=lambda: np.full(FACTORS.size, 1.0 / FACTORS.size))
+    sums: ReportSums = field(default_factory=lambda: ReportSums.empty(1, PACES))
+    trust: Vector = field(default_factory=lambda: np.full(PACES.size, 1.0 / PACES.size))
 
     @property
     def started(self) -> bool:

@@ -111,7 +111,7 @@ def shares_of(
 
 
 @njit(nogil=True, cache=True)
-def _heights(
+def heights_of(
     base: npt.NDArray[np.float64],
     modes: npt.NDArray[np.float64],
     spreads: npt.NDArray[np.float64],
@@ -257,6 +257,19 @@ def _gradient(
 
 
 @njit(nogil=True, cache=True)
+def _factorise(matrix: npt.NDArray[np.float64]) -> None:
+    """Replace a positive matrix by its Cholesky factor U: it was U'U. Below are leftovers."""
+    for k in range(matrix.shape[0]):
+        root = math.sqrt(matrix[k, k])
+        for j in range(k, matrix.shape[0]):
+            matrix[k, j] /= root
+        for i in range(k + 1, matrix.shape[0]):
+            multiple = matrix[k, i]
+            for j in range(i, matrix.shape[0]):
+                matrix[i, j] -= multiple * matrix[k, j]
+
+
+@njit(nogil=True, cache=True)
 def _standardised(
     hessian: npt.NDArray[np.float64], spreads: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
@@ -266,14 +279,7 @@ def _standardised(
         for b in range(spreads.size):
             factor[a, b] = spreads[a] * hessian[a, b] * spreads[b]
         factor[a, a] += 1.0
-    for k in range(spreads.size):
-        root = math.sqrt(factor[k, k])
-        for j in range(k, spreads.size):
-            factor[k, j] /= root
-        for i in range(k + 1, spreads.size):
-            multiple = factor[k, i]
-            for j in range(i, spreads.size):
-                factor[i, j] -= multiple * factor[k, j]
+    _factorise(factor)
     return factor
 
 
@@ -291,6 +297,21 @@ def _solve(factor: npt.NDArray[np.float64], vector: npt.NDArray[np.float64]) -> 
 
 
 @njit(nogil=True, cache=True)
+def _shorten(
+    modes: npt.NDArray[np.float64],
+    spreads: npt.NDArray[np.float64],
+    step: npt.NDArray[np.float64],
+) -> float:
+    """Shorten a step that would change a height too much; return by how much it would have."""
+    change = np.empty(modes.shape[0] + 2)
+    heights_of(np.zeros(change.size), modes, spreads, step, change)
+    largest = np.abs(change).max()
+    if largest > _MOST_STEP:
+        step *= _MOST_STEP / largest
+    return float(largest)
+
+
+@njit(nogil=True, cache=True)
 def fit(
     base: npt.NDArray[np.float64],
     modes: npt.NDArray[np.float64],
@@ -303,7 +324,6 @@ def fit(
     rounds: int,
     standard: npt.NDArray[np.float64],
     heights: npt.NDArray[np.float64],
-    shares: npt.NDArray[np.float64],
     hessian: npt.NDArray[np.float64],
 ) -> float:
     """Find the most probable parameters by Gauss-Newton, beginning with those given, in place.
@@ -314,10 +334,9 @@ def fit(
     """
     n_cells, n_modes = modes.shape
     mean, slopes = np.empty(n_modes + 2), np.empty((n_cells, n_modes + 2))
-    step, change = np.empty(n_modes + 2), np.empty(n_cells + 2)
-    level = np.zeros(n_cells + 2)
+    step, shares = np.empty(n_modes + 2), np.empty(moves.shape[0])
     weight, arrival_weight = min(weight, _MOST_WEIGHT), min(arrival_weight, _MOST_WEIGHT)
-    _heights(base, modes, spreads, standard, heights)
+    heights_of(base, modes, spreads, standard, heights)
     shares_of(heights, moves, shares)
     for _ in range(rounds):
         curvature(shares, moves, modes, weight, arrival_weight, hessian, mean, slopes)
@@ -327,12 +346,9 @@ def fit(
         for a in range(step.size):
             step[a] = spreads[a] * step[a] - standard[a]
         _solve(_standardised(hessian, spreads), step)
-        _heights(level, modes, spreads, step, change)
-        largest = np.abs(change).max()
-        if largest > _MOST_STEP:
-            step *= _MOST_STEP / largest
+        largest = _shorten(modes, spreads, step)
         standard += step
-        _heights(base, modes, spreads, standard, heights)
+        heights_of(base, modes, spreads, standard, heights)
         shares_of(heights, moves, shares)
         if largest < _SETTLED:
             break
@@ -362,38 +378,87 @@ def _times(
 
 
 @njit(nogil=True, cache=True)
-def _covariance_root(
-    hessian: npt.NDArray[np.float64], spreads: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """Return R with R'R the covariance of the parameters, given their curvature and prior."""
-    factor = _standardised(hessian, spreads)
-    root = np.zeros(factor.shape)
-    for i in range(spreads.size):
-        root[i, i] = spreads[i]
-    for i in range(spreads.size):  # U'R = the diagonal of the spreads
-        for b in range(i + 1):
+def _divide(factor: npt.NDArray[np.float64], root: npt.NDArray[np.float64]) -> None:
+    """Replace R by the solution X of U'X = R."""
+    for i in range(root.shape[0]):
+        for b in range(root.shape[1]):
             root[i, b] /= factor[i, i]
-        for j in range(i + 1, spreads.size):
+        for j in range(i + 1, root.shape[0]):
             multiple = factor[i, j]
-            for b in range(i + 1):
+            for b in range(root.shape[1]):
                 root[j, b] -= multiple * root[i, b]
-    return root
 
 
 @njit(nogil=True, cache=True)
-def variances(
+def covariance_of(
+    hessian: npt.NDArray[np.float64], spreads: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the covariance of parameters, given their curvature and their independent priors."""
+    root = np.diag(spreads)
+    _divide(_standardised(hessian, spreads), root)
+    return _times(root.T.copy(), root)
+
+
+@njit(nogil=True, cache=True)
+def observe(
     shares: npt.NDArray[np.float64],
     moves: npt.NDArray[np.int32],
     modes: npt.NDArray[np.float64],
     spreads: npt.NDArray[np.float64],
-    hessian: npt.NDArray[np.float64],
+    observed: npt.NDArray[np.float64],
+    weight: float,
+    arrivals: npt.NDArray[np.float64],
+    arrival_weight: float,
+    deviation: npt.NDArray[np.float64],
+    covariance: npt.NDArray[np.float64],
+) -> None:
+    """Let an extended Kalman filter learn from reports, in place.
+
+    `shares` are those it expects; `deviation` and `covariance` are in units of the spreads.
+    `observed` and `arrivals` are shares with `weight` over the variance of one report.
+    """
+    n_cells, n_modes = modes.shape
+    n = n_modes + 2
+    mean, slopes, gradient = np.empty(n), np.empty((n_cells, n)), np.empty(n)
+    hessian, factor, root = np.empty((n, n)), np.empty((n, n)), np.zeros((n, n))
+    weight, arrival_weight = min(weight, _MOST_WEIGHT), min(arrival_weight, _MOST_WEIGHT)
+    curvature(shares, moves, modes, weight, arrival_weight, hessian, mean, slopes)
+    _gradient(
+        shares, moves, modes, observed, weight, arrivals, arrival_weight, mean, slopes, gradient
+    )
+    factor[:] = covariance
+    _factorise(factor)
+    for a in range(n):
+        gradient[a] *= spreads[a]
+        for b in range(n):
+            hessian[a, b] *= spreads[a] * spreads[b]
+            if b >= a:
+                root[a, b] = factor[a, b]
+    factor = _times(_times(root, hessian), root.T.copy())
+    for a in range(n):
+        factor[a, a] += 1.0
+    _factorise(factor)
+    _divide(factor, root)
+    covariance[:] = _times(root.T.copy(), root)
+    step = np.zeros(n)
+    for a in range(n):
+        for b in range(n):
+            step[a] += covariance[a, b] * gradient[b]
+    _shorten(modes, spreads, step)
+    deviation += step
+
+
+@njit(nogil=True, cache=True)
+def add_variances(
+    shares: npt.NDArray[np.float64],
+    moves: npt.NDArray[np.int32],
+    modes: npt.NDArray[np.float64],
+    covariance: npt.NDArray[np.float64],
     of_moves: npt.NDArray[np.float64],
     of_arrivals: npt.NDArray[np.float64],
 ) -> None:
-    """Write the variance of every share and of every cell's arrivals, by the curvature."""
+    """Add the variance of every share and of every cell's arrivals, by that of the parameters."""
     n_cells, n_modes = modes.shape
-    root = _covariance_root(hessian, spreads)
-    covariance = _times(root.T.copy(), root)
     mean, slopes = np.zeros(n_modes + 2), np.zeros((n_cells, n_modes + 2))
     _add_slopes(shares, moves, modes, mean, slopes, np.zeros(slopes.shape))
     arriving = np.zeros(n_cells)
@@ -403,7 +468,7 @@ def variances(
         slopes[i] -= arriving[i] * mean
     spread = _times(slopes, covariance)
     for i in range(n_cells):
-        of_arrivals[i] = (spread[i] * slopes[i]).sum()
+        of_arrivals[i] += (spread[i] * slopes[i]).sum()
     effects = np.zeros((n_cells + 2, n_modes + 2))  # of a height, without the common part
     effects[:n_cells, :n_modes] = 0.5 * modes
     effects[n_cells, n_modes] = effects[n_cells + 1, n_modes + 1] = 1.0
@@ -421,4 +486,4 @@ def variances(
             along += one * spread[n_cells, a] + two * spread[n_cells + 1, a]
             square += effect * along
         square -= 2.0 * (common[i] + common[j] + one * common[n_cells] + two * common[n_cells + 1])
-        of_moves[s] = shares[s] * shares[s] * max(square, 0.0)
+        of_moves[s] += shares[s] * shares[s] * max(square, 0.0)

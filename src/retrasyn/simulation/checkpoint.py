@@ -31,7 +31,7 @@ from retrasyn.simulation.accounting import AccountedRun
 from retrasyn.sinks.collected import Collected, Snapshot
 from retrasyn.sinks.parts import Scattered
 
-FORMAT = 3
+FORMAT = 4
 EVERY_SECONDS = 2.0
 _OTHERS = {
     "data": "other data; use the same input",
