@@ -1555,6 +1555,13 @@ def share_variances(
     return of_moves, of_arrivals
 
 
+def mixture(weights: list[float], rows: Matrix) -> list[float]:
+    """Return the mean of rows by weights."""
+    return [
+        sum(p * row[k] for p, row in zip(weights, rows, strict=True)) for k in range(len(rows[0]))
+    ]
+
+
 def inverse(matrix: Matrix) -> Matrix:
     """Return the inverse."""
     return solve(matrix, identity(len(matrix)))
@@ -1715,7 +1722,7 @@ class NaiveFlow:
         belief = share([math.exp(each - max(evidence)) for each in evidence])
         self.base = self._together(belief)
         self._share()
-        return self._described(inverse(posteriors[belief.index(max(belief))]))
+        return self._described(inverse(posteriors[0]), belief)
 
     def _together(self, belief: list[float]) -> list[float]:
         """Return the heights of the mean shares of cells, and the mean heights of kinds."""
@@ -1726,21 +1733,26 @@ class NaiveFlow:
         kinds = [sum(p * theta[n_cells + k] for p, _, theta in pairs) for k in range(2)]
         return [each - sum(logs) / n_cells for each in logs] + kinds
 
-    def _described(self, of_base: Matrix) -> tuple[list[float], list[float], list[float]]:
+    def _described(
+        self, of_base: Matrix, belief: list[float]
+    ) -> tuple[list[float], list[float], list[float]]:
         """Return the mean of the filters, with what is uncertain about it."""
-        pairs = list(zip(self.trust, self.shares, strict=True))
-        mean = [sum(p * m[s] for p, m in pairs) for s in range(len(self.shares[0]))]
+        mean = mixture(self.trust, self.shares)
         covariance = of_base
         for p, of_filter in zip(self.trust, self.covariances, strict=True):
             covariance = plus(covariance, scaled(of_filter, p))
         told = share_variances(mean, covariance, self.side)
-        rows = self.shares, [arriving(m, self.side) for m in self.shares]
-        found = []
-        for middle, each, own in zip((mean, arriving(mean, self.side)), rows, told, strict=True):
-            total = list(own)
-            for p, row in zip(self.trust, each, strict=True):
-                total = [a + p * (b - c) ** 2 for a, b, c in zip(total, row, middle, strict=True)]
-            found.append(skewed(total, middle, self.tuning.most_relative))
+        usual = [move_shares(theta, self.side) for theta in self.theta]
+        for weights, rows in ((self.trust, self.shares), (belief, usual)):
+            for which, seen in enumerate((rows, [arriving(m, self.side) for m in rows])):
+                middle = mixture(weights, seen)
+                for p, row in zip(weights, seen, strict=True):
+                    for k, (one, other) in enumerate(zip(row, middle, strict=True)):
+                        told[which][k] += p * (one - other) ** 2
+        found = [
+            skewed(total, middle, self.tuning.most_relative)
+            for total, middle in zip(told, (mean, arriving(mean, self.side)), strict=True)
+        ]
         return mean, found[0], found[1]
 
 

@@ -325,20 +325,29 @@ class FlowMemory:
         self.belief = self.hypotheses.believed(np.array([evidence for *_, evidence in fitted]))
         self.base = mixed([heights for heights, *_ in fitted], self.belief)
         self.shares = self._shares()
+        return self._described(fitted)
+
+    def _described(self, fitted: Sequence[tuple[Vector, Vector, float]]) -> Flow:
+        """Return the mean of the filters; where they or the hypotheses differ, it is uncertain."""
+        moves, deviations = self.hypotheses.moves, self.hypotheses.deviations
         shares = self.trust @ self.shares
-        likeliest = int(self.belief.argmax())
-        prior, deviations = self.hypotheses.priors[likeliest], self.hypotheses.deviations
-        of_base = kernels.covariance_of(fitted[likeliest][1], prior.spreads)
-        of_now = np.outer(deviations.spreads, deviations.spreads) * np.tensordot(
-            self.trust, self.covariances, axes=1
-        )
-        of_moves = self.trust @ (self.shares - shares) ** 2
         arriving = self.arriving(shares)
-        of_arrivals = self.trust @ (self._predicted_arrivals() - arriving) ** 2
-        for modes, covariance in ((prior.modes, of_base), (deviations.modes, of_now)):
-            kernels.add_variances(
-                shares, self.hypotheses.moves, modes, covariance, of_moves, of_arrivals
-            )
+        usual = np.array([self.hypotheses.shares_of(heights) for heights, *_ in fitted])
+        of_moves, of_arrivals = np.zeros(shares.size), np.zeros(arriving.size)
+        for weights, rows in ((self.trust, self.shares), (self.belief, usual)):
+            gaps = rows - weights @ rows
+            of_moves += weights @ gaps**2
+            of_arrivals += weights @ np.array([self.arriving(gap) for gap in gaps]) ** 2
+        units = np.outer(deviations.spreads, deviations.spreads)
+        parts = [(deviations.modes, units * np.tensordot(self.trust, self.covariances, axes=1))]
+        # Of the hypotheses without a map, the first supposes least: its uncertainty is theirs.
+        for which, belief in ((0, 1.0 - self.belief_in_map), (-1, self.belief_in_map)):
+            if belief > 0:
+                prior, hessian = self.hypotheses.priors[which], fitted[which][1]
+                covariance = kernels.covariance_of(hessian, prior.spreads)
+                parts.append((prior.modes, belief * covariance))
+        for modes, covariance in parts:
+            kernels.add_variances(shares, moves, modes, covariance, of_moves, of_arrivals)
         return Flow(shares, _skewed(of_moves, shares), _skewed(of_arrivals, arriving))
 
     def _fit(self, which: int, *, first: bool) -> tuple[Vector, Vector, float]:
