@@ -199,7 +199,7 @@ class RunSettings:
     def __post_init__(self) -> None:
         if self.faithful and not self.method.of_paper:
             raise SettingError(
-                f"{self.method.name} is not a method of the paper; --faithful goes with "
+                f"{self.method.name} is not a method of the paper; `faithful=True` goes with "
                 f"{PAPER_METHOD} and its relatives"
             )
         check_oracle(self.method, self.oracle)
@@ -207,12 +207,12 @@ class RunSettings:
         if self.interpretation.length_scale == "data" and not self.faithful:
             raise SettingError(
                 "length scale 'data' is learnt from raw positions and breaks the guarantee; use "
-                "'released' or a public number (--faithful allows it, for reproduction only)"
+                "'released' or a public number (`faithful=True` allows it, for reproduction only)"
             )
         if self.interpretation.jump == "authors" and self.interpretation.ledger == "user":
             raise SettingError(
                 "a jump read as the authors do may report twice, so the ledger cannot be the "
-                "user's; use --jump split or clamp, or --ledger stream"
+                "user's; use `jump='split'` or `jump='clamp'`, or `ledger='stream'`"
             )
         micro_nats(self.epsilon)
         if not 1 <= self.window <= MAX_WINDOW:
@@ -279,7 +279,7 @@ class RunSettings:
         scale = self.interpretation.length_scale
         if scale == "data" and mean_length is None:
             raise SettingError(
-                "length scale 'data' needs recorded data; give a public number with --length-scale"
+                "length scale 'data' needs recorded data; give a public number as `length_scale`"
             )
         number = mean_length if scale == "data" else None if scale == "released" else scale
         return None if number is None else float(number)

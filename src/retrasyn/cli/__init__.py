@@ -26,7 +26,7 @@ from retrasyn.cli.gateway import gateway
 from retrasyn.cli.generate import generate
 from retrasyn.cli.interrupts import saying_stopped
 from retrasyn.cli.methods import methods
-from retrasyn.cli.pages import explaining, show_page
+from retrasyn.cli.pages import explaining, in_flags, show_page
 from retrasyn.cli.plan import plan
 from retrasyn.cli.receipt import receipt
 from retrasyn.cli.reproduce import reproduce
@@ -124,7 +124,7 @@ def main(arguments: list[str] | None = None) -> None:
         )
         sys.stdout.flush()
     except RetraSynError as error:
-        sys.exit(_complain(f"{error}{explaining(error, given)}"))
+        sys.exit(_complain(in_flags(str(error)) + explaining(error, given)))
     except _UsageError as error:
         where = error.ctx.command_path if error.ctx else "retrasyn"
         said = error.format_message().replace("Value error, ", "").rstrip(".")
@@ -186,4 +186,4 @@ def _complain(message: str) -> int:
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """Write a warning as one line."""
-    sys.stderr.write(f"WARNING: {message}\n")
+    sys.stderr.write(f"WARNING: {in_flags(str(message))}\n")

@@ -77,6 +77,23 @@ def explaining(error: RetraSynError, arguments: Sequence[str]) -> str:
     return f"; see retrasyn help {BY_COMMAND[command]}" if command else ""
 
 
+_SETTING = re.compile(r"`([a-z_]+)(?:=(?:True|'([^`']*)'|([^`']*)))?`")
+
+
+def in_flags(message: str) -> str:
+    """Return a message of the library with its settings named as the command line calls them.
+
+    >>> in_flags("give `length_scale`, drop them with `outside='drop'`, or go on by `resume=True`")
+    'give --length-scale, drop them with --outside drop, or go on by --resume'
+    """
+
+    def flag(found: re.Match[str]) -> str:
+        value = found[2] or found[3]
+        return f"--{found[1].replace('_', '-')}" + (f" {value}" if value else "")
+
+    return _SETTING.sub(flag, message)
+
+
 def show_page(
     topic: Annotated[
         str | None, typer.Argument(metavar="[TOPIC]", help="Name of a page; all names if absent.")

@@ -126,15 +126,15 @@ class _Alike:
             return
         if chunk.kind == "instants" and period is None:
             raise SettingError(
-                f"{chunk.path} has clock times; say how long a step is, for example --every 10min"
+                f"{chunk.path} has clock times; say how long a step is, for example `every='10min'`"
             )
         if chunk.kind == "steps" and period is not None:
-            raise SettingError(f"{chunk.path} counts time in steps already; leave --every away")
+            raise SettingError(f"{chunk.path} counts time in steps already; leave `every` away")
         first = self.first = self.first or chunk
         if chunk.crs != first.crs:
             raise InputError(
                 f"{chunk.path} is in {chunk.crs}, {first.path} in {first.crs}; "
-                "convert them one by one, or say --from-crs if both are the same"
+                "convert them one by one, or say `from_crs` if both are the same"
             )
         if chunk.zoned is None:
             return
@@ -267,7 +267,7 @@ def _refuse_span(step: npt.NDArray[np.int64]) -> None:
     if last - first >= MAX_SPAN or max(abs(first), abs(last)) > MAX_TIME:
         raise InputError(
             f"times span steps {first:,} to {last:,}, more than {MAX_SPAN:,}; choose a longer "
-            "--every, or look for a stray date"
+            "`every`, or look for a stray date"
         )
 
 

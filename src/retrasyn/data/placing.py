@@ -43,8 +43,8 @@ class Placing:
         if self._project is None:
             if self.crs is None or self._to_crs is None:
                 raise SettingError(
-                    f"{chunk.path} does not say its coordinate system; give --from-crs, for "
-                    "example EPSG:4326"
+                    f"{chunk.path} does not say its coordinate system; give "
+                    "`from_crs`, for example EPSG:4326"
                 )
             self._project = Projection(self.crs, self._to_crs)
         return self._project

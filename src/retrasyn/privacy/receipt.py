@@ -213,7 +213,7 @@ GUESSABLE = "NOT PRIVATE AGAINST A READER WHO GUESSES THE SEED"
 """What is said first of every run whose seed is a number."""
 GUESSING = (
     "all noise follows from a number somebody chose, so whoever tries that number can draw the "
-    "noise again and take it off. For experiments only; to publish, run again without --seed"
+    "noise again and take it off. For experiments only; to publish, run again without a seed"
 )
 """What that means."""
 
@@ -297,7 +297,7 @@ _TWO_DEVICES = "two devices of one person"
 _NOTHING = "anything: this method is for simulation only and NOT PRIVATE"
 _SEEDED = (
     "anything against a reader who knows the seed or tries all likely ones: the simulated noise "
-    "can be drawn again from it; to publish, leave --seed away"
+    "can be drawn again from it; to publish, give no seed"
 )
 _MAPPED = (
     "people from whose traces the map was drawn, if it was drawn from any: it is taken to be public"

@@ -45,8 +45,8 @@ def check_release(receipt: Receipt, data: Path | None) -> list[Check]:
     """Compare the digest, size and points of the file with the receipt."""
     if data is None:
         return [
-            unknown("data file", _BYTES, "the released file: give it with --data"),
-            unknown("points", _POINTS, "the released file: give it with --data"),
+            unknown("data file", _BYTES, "the released file"),
+            unknown("points", _POINTS, "the released file"),
         ]
     return [_check_bytes(receipt, data), _check_points(receipt, data)]
 
@@ -149,9 +149,9 @@ def check_rerun(
     missing = (
         "the seed, which is kept secret on purpose, and the input"
         if receipt.seed is None
-        else "the public map, to run it again: give it with --roads, --prior or both"
+        else "the public map of the run, to run it again"
         if receipt.public_map is not None and known is None
-        else "the input, to run it again: give it with --input"
+        else "the input, to run it again"
         if real is None
         else "the stream as it came: it enrolled people on sight"
         if enrolled and cast("Any", receipt.data_file).name == STANDARD_OUTPUT

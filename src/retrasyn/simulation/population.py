@@ -64,10 +64,10 @@ class Recording:
         if n_outside and outside == "refuse":
             raise InputError(
                 f"{n_outside} of {real.n_points} points lie outside the box "
-                f"{format_box(grid.box)}; widen --box, or drop them with --outside drop"
+                f"{format_box(grid.box)}; widen `box`, or drop them with `outside='drop'`"
             )
         if n_outside == real.n_points:
-            raise InputError(f"no point lies inside the box {format_box(grid.box)}; check --box")
+            raise InputError(f"no point lies inside the box {format_box(grid.box)}; check `box`")
         first_t = real.first_t
         begins, mean_length = real.begins - first_t, real.n_points / real.n_streams
         offsets, streams, grouped = kernels.group_by_time(

@@ -323,7 +323,7 @@ def over_data(settings: RunSettings, real: Trajectories) -> RunSettings:
     box = Box.around(real.x, real.y)
     warnings.warn(
         f"no box was given, so the bounding box of the raw data is used: {format_box(box)}. "
-        "It shows the outermost positions and is NOT private; give a public one with --box",
+        "It shows the outermost positions and is NOT private; give a public `box`",
         BoxInferredWarning,
         stacklevel=4,
     )
