@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from retrasyn.data import Trajectories
 from retrasyn.data.metadata import Clock
@@ -234,3 +235,24 @@ def test_a_coordinate_system_nobody_knows_is_refused():
 
     with pytest.raises(OutputError, match="'EPSG:99999999' is not known"):
         real.to_geodataframe()
+
+
+def test_pandas_gets_every_point_with_its_time_if_the_clock_is_known(known):
+    frame = known.to_pandas()
+    assert list(frame.columns) == ["traj_id", "t", "time", "x", "y"]
+    assert frame["x"].tolist() == known.x.tolist()
+    assert frame["time"].tolist() == known.to_frame(datetime=True)["time"].to_pylist()
+    assert len(frame) == len(known)
+
+
+@given(recordings(), st.integers(0, 12))
+def test_the_head_is_the_first_rows_of_all(real, n):
+    pd.testing.assert_frame_equal(real.head(n), real.to_pandas().head(n))
+
+
+def test_without_pandas_it_is_said_what_to_type(known, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(
+        MissingExtra, match="pandas is not installed, and is needed for a DataFrame"
+    ):
+        known.to_pandas()

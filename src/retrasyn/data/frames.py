@@ -70,6 +70,12 @@ def time_texts(clock: Clock, t: npt.NDArray[np.int64]) -> pa.Array:
     return pa.array(texts, pa.string()).take(pa.array(codes))
 
 
+def to_pandas(trajectories: Trajectories) -> Any:
+    """Return a pandas DataFrame, with a time column if the clock is known."""
+    geoparquet.load_extra("pandas", "for a DataFrame")
+    return table_of(trajectories, datetime=trajectories.clock is not None).to_pandas()
+
+
 def to_geodataframe(trajectories: Trajectories) -> Any:
     """Return a GeoDataFrame of points, with a time column if the clock is known."""
     geopandas = geoparquet.load_extra("geopandas", "for a GeoDataFrame")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from retrasyn._version import __version__
@@ -196,6 +197,28 @@ class Receipt:
             window=self.window,
             unit=self.unit,
             composition=self.composition,
+        )
+
+    def __repr__(self) -> str:
+        """Return one line: whether it is private, and what was spent of what was promised."""
+        return f"Receipt({self.due_headline.partition(':')[0]}: {self._spending})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the same, the guarantee, and what is not protected."""
+        lines = "".join(f"<li>{escape(line)}</li>" for line in self.not_protected)
+        return (
+            f"<p><strong>{escape(self.due_headline)}</strong></p>"
+            f"<p>{escape(self._spending)}. {escape(self.guarantee)}</p>"
+            f"<details><summary>What is not protected</summary><ul>{lines}</ul></details>"
+        )
+
+    @property
+    def _spending(self) -> str:
+        worst = self.worst_window.declared
+        spent = "unbounded" if worst.epsilon is None else f"{worst.epsilon:g}"
+        return (
+            f"{self.method}, epsilon {self.epsilon:g} over any {self.window:,} {self.unit}s, "
+            f"worst window {spent} per {worst.per}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -20,7 +20,8 @@ from retrasyn.receipts import checks
 from retrasyn.receipts.checks import Check, judge, unknown
 from retrasyn.receipts.files import STANDARD_OUTPUT, SUFFIX, describe
 from retrasyn.simulation.accounting import DEVICES
-from retrasyn.simulation.run import BoxInferredWarning, Synthesis, synthesize
+from retrasyn.simulation.result import Synthesis
+from retrasyn.simulation.run import BoxInferredWarning, synthesize
 
 if TYPE_CHECKING:
     from pathlib import Path

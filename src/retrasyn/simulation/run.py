@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from retrasyn.simulation.checkpoint import Checkpoint, fingerprint
 from retrasyn.simulation.composition import ReleaseCount
 from retrasyn.simulation.population import Identities, Recording, SimulatedDevices, Step
 from retrasyn.simulation.report_sources import Counts, Reports, ReportSource, Truth
+from retrasyn.simulation.result import Synthesis
 from retrasyn.sinks.collected import Collected
 from retrasyn.sinks.parts import PartSink, Scattered
 from retrasyn.space import Box, Grid
@@ -48,13 +49,6 @@ _UNIT = Box(0, 0, 1, 1)  # placeholder until the data's own box is known
 
 class BoxInferredWarning(UserWarning):
     """The bounding box was inferred from raw data, which is not private."""
-
-
-class Synthesis(NamedTuple):
-    """The result of `synthesize`."""
-
-    synthetic: Trajectories
-    receipt: Receipt
 
 
 @dataclass(slots=True)
@@ -249,7 +243,7 @@ def synthesize(
             box is then the default.
 
     Returns:
-        The synthetic trajectories and the receipt.
+        The synthetic trajectories and the receipt, as one object that unpacks into both.
     """
     if not isinstance(method, RunSettings):
         if roads is not None or prior is not None:
@@ -282,10 +276,11 @@ def synthesize(
     )
     collected = Collected() if folder is None else Scattered(folder)
     if folder is not None and (saved is None or not saved.resumes):
+        folder.mkdir(parents=True, exist_ok=True)
         drop_after(folder, -1)  # left over from an abandoned run
     _run(run, collected, saved, progress, _counted(on_release, run, count))
     synthetic = dataclasses.replace(collected.trajectories(), clock=real.clock, crs=real.crs)
-    return Synthesis(synthetic, run.receipt(count))
+    return Synthesis(synthetic, run.receipt(count), real=real, settings=settings)
 
 
 def _settings_for(

@@ -170,6 +170,20 @@ class Grid:
         return row[row >= 0]
 
 
+def grid_around(
+    x: npt.NDArray[np.float64],
+    y: npt.NDArray[np.float64],
+    grid: Grid | int,
+    box: Box | tuple[float, float, float, float] | None = None,
+) -> Grid:
+    """Return the grid as given, or one of that side over the box or around all points."""
+    if isinstance(grid, Grid):
+        if box is not None:
+            raise SettingError("give a whole grid, which has its box, or a side and a box")
+        return grid
+    return Grid(Box.around(x, y) if box is None else Box(*box), grid)
+
+
 def format_box(box: Box) -> str:
     """Format a box as the command line accepts it."""
     return ",".join(f"{value:g}" for value in box)
