@@ -18,6 +18,7 @@ from retrasyn._version import __version__
 
 if TYPE_CHECKING:
     from retrasyn.curator import Curator as Curator
+    from retrasyn.data.converting import convert as convert
     from retrasyn.data.moving_objects.city_network import city_network as city_network
     from retrasyn.data.moving_objects.generate import generate as generate
     from retrasyn.data.reading_files import read as read
@@ -61,6 +62,7 @@ _HOMES = {
     "StateSpace": "retrasyn.space.states",
     "Trajectories": "retrasyn.data.trajectories",
     "city_network": "retrasyn.data.moving_objects.city_network",
+    "convert": "retrasyn.data.converting",
     "demo_city": "retrasyn.simulation.city",
     "evaluate": "retrasyn.metrics.suite",
     "generate": "retrasyn.data.moving_objects.generate",

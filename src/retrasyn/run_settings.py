@@ -211,8 +211,8 @@ class RunSettings:
             )
         if self.interpretation.jump == "authors" and self.interpretation.ledger == "user":
             raise SettingError(
-                "a jump read as the authors do may report twice, so the ledger cannot be the "
-                "user's; use `jump='split'` or `jump='clamp'`, or `ledger='stream'`"
+                "a jump read as the authors do may report twice, so the ledger cannot be of users; "
+                'use `jump="split"` or `jump="clamp"`, or `ledger="stream"`'
             )
         micro_nats(self.epsilon)
         if not 1 <= self.window <= MAX_WINDOW:

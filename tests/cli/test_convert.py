@@ -59,6 +59,20 @@ def test_the_summary_can_be_json(taxis, tmp_path):
         "n_unprojectable": 0,
         "clock": {"epoch": "2008-02-02T13:00:00+00:00", "period": 600.0},
         "crs": "EPSG:4326",
+        "understood": [
+            {
+                "user": "id",
+                "stream": None,
+                "time": "time",
+                "zone": "UTC",
+                "x": "longitude",
+                "y": "latitude",
+                "crs": "EPSG:4326",
+                "unused": [],
+                "user_guessed": False,
+            }
+        ],
+        "warnings": [],
     }
 
 

@@ -60,6 +60,7 @@ FIELDS = {
     "convert": {
         *("n_fixes", "n_points", "n_users", "n_streams", "mean_length", "n_timestamps"),
         *("n_outside", "n_duplicates", "n_skipped", "n_unprojectable", "clock", "crs"),
+        *("understood", "warnings"),
     },
     "validate": {"usable", "counts", "grid", "faults", "notes"},
     "generate": {"points", "streams", "mean_length", "steps", "nodes", "edges"},

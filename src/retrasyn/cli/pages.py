@@ -77,13 +77,13 @@ def explaining(error: RetraSynError, arguments: Sequence[str]) -> str:
     return f"; see retrasyn help {BY_COMMAND[command]}" if command else ""
 
 
-_SETTING = re.compile(r"`([a-z_]+)(?:=(?:True|'([^`']*)'|([^`']*)))?`")
+_SETTING = re.compile(r'`([a-z_]+)(?:=(?:True|"([^`"]*)"|([^`"]*)))?`')
 
 
 def in_flags(message: str) -> str:
     """Return a message of the library with its settings named as the command line calls them.
 
-    >>> in_flags("give `length_scale`, drop them with `outside='drop'`, or go on by `resume=True`")
+    >>> in_flags('give `length_scale`, drop them with `outside="drop"`, or go on by `resume=True`')
     'give --length-scale, drop them with --outside drop, or go on by --resume'
     """
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from retrasyn.data.formats.base import Fixes
+from retrasyn.data.formats.understanding import Understanding
+from retrasyn.data.frames import UNIX_TIMES
 from retrasyn.data.metadata import Clock
 from retrasyn.data.placing import Placing
 from retrasyn.data.trajectories import MAX_SPAN, MAX_TIME, Trajectories
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 _MICRO = 1_000_000
 _UNITS = {"ms": 1e-3, "s": 1, "sec": 1, "min": 60, "h": 3600, "d": 86400}
 _COMPACT = 1 << 22  # rows buffered before the next compaction
+_MANY = 10  # as many users of one fix each are no coincidence
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,17})")
 
@@ -42,10 +45,14 @@ class ConversionSummary:
     n_duplicates: int  # fixes with a later one of the same user in the same step
     n_skipped: int  # unusable lines
     n_unprojectable: int  # fixes that cannot be projected to the target coordinate system
+    understood: tuple[Understanding, ...] = ()  # what columns were taken for; usually one
+    warnings: tuple[str, ...] = ()  # what may not be as it was meant, above all who a person is
 
-    def to_dict(self) -> dict[str, int | float]:
-        """Return all counts by name."""
-        return asdict(self)
+    def to_dict(self) -> dict[str, Any]:
+        """Return all counts by name, and what the columns were taken for."""
+        known = {name.name: getattr(self, name.name) for name in fields(self)}
+        understood = [each.to_dict() for each in self.understood]
+        return known | {"understood": understood, "warnings": list(self.warnings)}
 
 
 def discretise(
@@ -64,7 +71,7 @@ def discretise(
     first fix; None means that times are already steps. The box is in the coordinates of the
     result; fixes outside it are dropped before the last fix is chosen. `dense` removes steps
     without any fix from the numbering; the result then has no clock. `progress` is called with
-    the number of fixes read so far.
+    the number of fixes read so far. What the columns were taken for stands in the notes.
     """
     period = None if every is None else read_period(every)
     if box is not None:
@@ -72,6 +79,7 @@ def discretise(
     kept = _Kept(period or 1)
     place = Placing(box, from_crs, to_crs)
     alike = _Alike()
+    understood: dict[Understanding, None] = {}
     n_read = 0
     for chunk in chunks:
         alike.check(chunk, period)
@@ -79,9 +87,11 @@ def discretise(
         kept.n_skipped += chunk.n_skipped
         if chunk.n_fixes:
             kept.add(place(chunk))
+            understood |= {} if chunk.understood is None else {chunk.understood: None}
         if progress is not None:
             progress(n_read)
     real, n_users = _streams(kept.finish(place), period, dense=dense, crs=to_crs or place.crs)
+    real = replace(real, notes=tuple(map(str, understood)))
     summary = ConversionSummary(
         n_fixes=n_read,
         n_points=real.n_points,
@@ -93,8 +103,21 @@ def discretise(
         n_duplicates=n_read - kept.n_skipped - place.n_outside - place.n_lost - real.n_points,
         n_skipped=kept.n_skipped,
         n_unprojectable=place.n_lost,
+        understood=tuple(understood),
     )
-    return real, summary
+    return real, replace(summary, warnings=tuple(_doubts(summary)))
+
+
+def _doubts(summary: ConversionSummary) -> Iterator[str]:
+    """Yield what may not be as it was meant."""
+    said = (each.warning(summary.n_users) for each in summary.understood)
+    yield from dict.fromkeys(filter(None, said))
+    n_placed = summary.n_points + summary.n_duplicates
+    if summary.n_users == n_placed >= _MANY:
+        yield (
+            f"all {n_placed:,} fixes have a user of their own: does the column number the rows? "
+            "Name the persons with --user COLUMN"
+        )
 
 
 def read_period(every: float | str) -> int:
@@ -126,7 +149,7 @@ class _Alike:
             return
         if chunk.kind == "instants" and period is None:
             raise SettingError(
-                f"{chunk.path} has clock times; say how long a step is, for example `every='10min'`"
+                f'{chunk.path} has clock times; say how long a step is, for example `every="10min"`'
             )
         if chunk.kind == "steps" and period is not None:
             raise SettingError(f"{chunk.path} counts time in steps already; leave `every` away")
@@ -249,6 +272,11 @@ def _numbered(
 ) -> tuple[npt.NDArray[np.int64], Clock | None]:
     """Return the step of every time, and the clock of the steps."""
     if period is None:
+        if int(time.min()) >= UNIX_TIMES:
+            raise SettingError(
+                f"times begin at {int(time.min())}, which looks like a Unix time; say how long a "
+                'step is, for example `every="10min"`'
+            )
         return time.astype(np.int64), None
     step = time // period
     first = int(step.min())

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from retrasyn.data.metadata import Clock
-from retrasyn.errors import InputError
+from retrasyn.errors import InputError, SettingError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -114,22 +114,61 @@ class Trajectories:
         cls,
         frame: Any,
         *,
+        user: str | None = None,
+        time: str | None = None,
+        x: str | None = None,
+        y: str | None = None,
+        traj: str | None = None,
+        every: float | str | None = None,
         traj_id: str = "traj_id",
         t: str = "t",
-        x: str = "x",
-        y: str = "y",
         user_id: str | None = "user_id",
         clock: Clock | None = None,
         crs: str | None = None,
+        **options: Any,
     ) -> Trajectories:
-        """Read any data frame with the Arrow interface; arguments name its columns.
+        """Read the frame of another library: pandas, polars, GeoPandas, pyarrow and others.
 
-        Clock and coordinate system are taken from the frame's metadata unless they are given.
+        A frame that has the columns `traj_id` and `t`, in steps, is checked and taken as it is,
+        with what its metadata says of clock and coordinate system. Any other is read as
+        `retrasyn.convert` reads it: columns are recognised, and clock times become steps.
+
+        Args:
+            frame: Whatever has the Arrow interface, or a MovingPandas collection.
+            user: The column that says who a person is, if its name is unusual.
+            time: Likewise the time.
+            x: Likewise the easting or longitude.
+            y: Likewise the northing or latitude.
+            traj: Likewise the trip, at whose end a stream ends.
+            every: Length of a time step, in seconds or as text (``10min``), for clock times.
+            traj_id: The column of streams in a frame that is taken as it is.
+            t: Likewise the column of steps.
+            user_id: Likewise that of users; None leaves them aside.
+            clock: What a step means in real time.
+            crs: The coordinate system.
+            **options: Others of `retrasyn.convert`, such as ``box`` and ``timezone``.
         """
-        from retrasyn.data import frames  # noqa: PLC0415 - avoids an import cycle
+        from retrasyn.data import converting, frames  # noqa: PLC0415 - avoids an import cycle
 
-        names = {"traj_id": traj_id, "t": t, "x": x, "y": y, "user_id": user_id}
-        return frames.trajectories_of(frame, names, clock=clock, crs=crs)
+        table = frames.as_table(frame)
+        named = (traj_id, t, user_id or "user_id") != ("traj_id", "t", "user_id")
+        raw = any(each is not None for each in (user, time, traj, every)) or bool(options)
+        if named or (not raw and frames.is_numbered(table, traj_id=traj_id, t=t)):
+            if raw:
+                raise SettingError(
+                    "traj_id, t and user_id name the columns of a frame with numbered steps; "
+                    "name those of any other by user, time and traj"
+                )
+            names = {"traj_id": traj_id, "t": t, "x": x or "x", "y": y or "y", "user_id": user_id}
+            return frames.trajectories_of(table, names, clock=clock, crs=crs)
+        steps: dict[str, Any] = {"every": every}
+        steps |= {name: options.pop(name) for name in ("box", "to_crs", "dense") if name in options}
+        columns = {"user": user, "time": time, "x": x, "y": y, "traj": traj, "from_crs": crs}
+        real, summary = converting.convert_with_summary(
+            frame, "auto", steps, {**columns, **options}
+        )
+        converting.warn_of(summary)
+        return real if clock is None else replace(real, clock=clock)
 
     def to_frame(self, *, datetime: bool = False) -> pa.Table:
         """Return a pyarrow table, which pandas, polars and duckdb read directly.

@@ -64,7 +64,7 @@ class Recording:
         if n_outside and outside == "refuse":
             raise InputError(
                 f"{n_outside} of {real.n_points} points lie outside the box "
-                f"{format_box(grid.box)}; widen `box`, or drop them with `outside='drop'`"
+                f'{format_box(grid.box)}; widen `box`, or drop them with `outside="drop"`'
             )
         if n_outside == real.n_points:
             raise InputError(f"no point lies inside the box {format_box(grid.box)}; check `box`")

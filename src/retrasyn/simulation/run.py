@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from retrasyn.curator import Curator
+from retrasyn.data.converting import recording_of
 from retrasyn.data.metadata import Metadata
 from retrasyn.data.parts import drop_after
 from retrasyn.data.trajectories import Trajectories
@@ -193,7 +194,7 @@ class SimulatedRun:
 
 
 def synthesize(
-    real: Trajectories,
+    real: Trajectories | Any,
     method: str | Method | RunSettings | None = None,
     *,
     grid: int | Grid | None = None,
@@ -214,7 +215,8 @@ def synthesize(
     """Synthesise a private stream from recorded trajectories.
 
     Args:
-        real: What the simulated devices sense.
+        real: What the simulated devices sense; or a frame of it, which counts time in steps (see
+            `Trajectories.from_frame`).
         method: A row of `METHODS` by its name, or a `Method` of your own; steered, or with
             `faithful` retrasyn-p, if none is given. Or a whole `RunSettings`, beside which no
             grid, box or option may be given.
@@ -245,6 +247,7 @@ def synthesize(
     Returns:
         The synthetic trajectories and the receipt, as one object that unpacks into both.
     """
+    real = recording_of(real)
     if not isinstance(method, RunSettings):
         if roads is not None or prior is not None:
             if options.get("public_map") is not None:

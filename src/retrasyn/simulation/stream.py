@@ -126,7 +126,7 @@ class Live:
             raise InputError(
                 f"{n_outside} of {n} points lie outside the box "
                 f"{format_box(self.settings.grid.box)}; widen `box`, or drop them with "
-                "`outside='drop'`"
+                '`outside="drop"`'
             )
         streams = self._number(traj_id, user_id)
         self.simulation.n_points_dropped += n_outside

@@ -190,8 +190,8 @@ def test_projected_coordinates_in_columns_named_lat_and_lon_are_accepted_when_sa
     [
         ("", ["empty"]),
         ("\n\n", ["line 1"]),
-        ("a b c d\n1 2 3 4\n", ["line 1", "'a b c d'", "--user", "delimiter"]),
-        ("id,t,x\na,2020-01-01,1\n", ["line 1", "y", "'x'"]),
+        ("a b c d\n1 2 3 4\n", ["'a b c d'", "--user", "--user file", "delimiter"]),
+        ("id,t,x\na,2020-01-01,1\n", ["x, y", "'x'"]),
         ("id,t,x,y,x\na,2020-01-01,1,2,3\n", ["x", "twice"]),
         ("id,t,x,y\n".encode("utf-16"), ["UTF-16"]),
     ],

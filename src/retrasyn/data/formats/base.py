@@ -7,7 +7,7 @@ validated `Fixes`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from retrasyn.data.formats.understanding import FILE, FOLDER, Columns, Understanding
 from retrasyn.errors import InputError, SettingError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 LABELS = pa.dictionary(pa.int32(), pa.string())
 """Arrow type of identifiers: each distinct text once, and an index per row."""
-WGS84 = "EPSG:4326"
+_USUAL = Columns("user", "time", "x", "y")
 _DEGREES = {"EPSG:4326", "OGC:CRS84", "CRS84", "WGS84"}
 
 
@@ -61,7 +62,7 @@ class Rows:
     trip: pa.Array | None = None
     lines: npt.NDArray[np.int64] | None = None  # [n_rows], position of each row in the file
     place: str = "line"  # what `lines` counts
-    names: dict[str, str] = field(default_factory=dict)  # column names in the file
+    columns: Columns = _USUAL  # as the file names them
     crs: str | None = None
     steps: bool = False  # times are already steps, whatever the options say
     n_skipped: int = 0  # rows dropped before these
@@ -81,6 +82,7 @@ class Fixes:
     crs: str | None = None
     path: Path = Path()
     n_skipped: int = 0
+    understood: Understanding | None = None
 
     @property
     def n_fixes(self) -> int:
@@ -99,6 +101,23 @@ def refusal(path: Path, line: int | None, message: str, place: str = "line") -> 
     """
     where = "" if line is None else f", {place} {line}"
     return InputError(f"{path}{where}: {message}")
+
+
+def stem(path: Path) -> str:
+    """Return a file's name without its suffixes.
+
+    >>> stem(Path("a/run.gpx.gz"))
+    'run'
+    """
+    name = path.name[:-3] if path.name.lower().endswith(".gz") else path.name
+    return Path(name).stem
+
+
+def owner_of(path: Path, columns: Columns) -> str:
+    """Return the person whose file or folder it is; empty if a column names persons."""
+    if columns.owner == FOLDER:
+        return path.absolute().parent.name
+    return stem(path) if columns.owner == FILE else ""
 
 
 def is_degrees(crs: str | None) -> bool:

@@ -145,13 +145,3 @@ def files_of(path: Path, *suffixes: str) -> list[Path]:
 
 def _refuse(error: OSError) -> None:
     raise InputError(f"{error.filename} cannot be read: {error.strerror}") from None
-
-
-def stem(path: Path) -> str:
-    """Return a file's name without its suffixes.
-
-    >>> stem(Path("a/run.gpx.gz"))
-    'run'
-    """
-    name = path.name[:-3] if path.name.lower().endswith(".gz") else path.name
-    return Path(name).stem

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from retrasyn.data.formats.base import Fixes, Options, Rows, is_degrees, labels, refusal
+from retrasyn.data.formats.understanding import Understanding
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -198,7 +199,17 @@ def check(rows: Rows, options: Options) -> Fixes:
         crs=crs,
         path=rows.path,
         n_skipped=rows.n_skipped + times.bad.size - _count(good, times.bad.size),
+        understood=Understanding(rows.columns, _zone(times, zoned=zoned, options=options), crs),
     )
+
+
+def _zone(times: Times, *, zoned: bool | None, options: Options) -> str:
+    """Return how times were read: as steps, with their offsets, or as local times."""
+    if times.kind == "steps":
+        return "steps"
+    if times.zoned is None:
+        return "since 1970, UTC"
+    return "with offsets" if zoned else options.timezone
 
 
 def _good(rows: Rows, faults: list[_Fault], options: Options) -> Any:
@@ -238,7 +249,7 @@ def _floats(column: pa.Array) -> npt.NDArray[np.float64]:
 
 
 def _missing(rows: Rows, role: str, column: pa.Array) -> _Fault:
-    name = rows.names.get(role, role)
+    name = rows.columns.names.get(role, role)
     return _Fault(
         column.is_null().to_numpy(zero_copy_only=False),
         lambda _: f"{name} is empty; remove this row or fill it in",
@@ -252,7 +263,7 @@ def _refuse_mixed(rows: Rows, times: Times) -> None:
     zoned, naive = ~times.bad & times.zoned, ~times.bad & ~times.zoned
     if zoned.any() and naive.any():
         row = int(max(np.argmax(zoned), np.argmax(naive)))
-        name = rows.names.get("time", "time")
+        name = rows.columns.names.get("time", "time")
         this, others = ("an", "none") if zoned[row] else ("no", "one")
         message = f"has {this} offset, earlier rows have {others}; write all alike"
         raise refusal(
@@ -261,7 +272,7 @@ def _refuse_mixed(rows: Rows, times: Times) -> None:
 
 
 def _time_fault(rows: Rows, row: int, times: Times) -> str:
-    name, value = rows.names.get("time", "time"), rows.time[row]
+    name, value = rows.columns.names.get("time", "time"), rows.time[row]
     if not value.is_valid or value.as_py() == "":
         return f"{name} is empty; remove this row or fill it in"
     if times.kind == "steps":
@@ -270,22 +281,22 @@ def _time_fault(rows: Rows, row: int, times: Times) -> str:
 
 
 def _number_fault(rows: Rows, role: str, column: pa.Array, row: int) -> str:
-    name, value = rows.names.get(role, role), column[row]
+    name, value = rows.columns.names.get(role, role), column[row]
     if not value.is_valid or value.as_py() == "":
         return f"{name} is empty; remove this row or fill it in"
     return f"{name} {_short(value)} is not a finite number; check the delimiter and the columns"
 
 
 def _pole_fault(rows: Rows, value: float) -> str:
-    x, y = rows.names.get("x", "longitude"), rows.names.get("y", "latitude")
+    x, y = rows.columns.names.get("x", "longitude"), rows.columns.names.get("y", "latitude")
     return (
         f"latitude {value:g} in {y} is beyond 90 degrees; perhaps {x} and {y} are swapped "
-        f"(--x {y} --y {x}), or the coordinates are projected (--from-crs)"
+        f"(--x '{y}' --y '{x}'), or the coordinates are projected (--from-crs)"
     )
 
 
 def _around_fault(rows: Rows, value: float) -> str:
-    name = rows.names.get("x", "longitude")
+    name = rows.columns.names.get("x", "longitude")
     return f"longitude {value:g} in {name} is beyond 360 degrees; is it projected (--from-crs)?"
 
 

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import csv as standard
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from retrasyn.data.formats.base import WGS84, Fixes, Options, Rows
+from retrasyn.data.formats.base import Fixes, Options, Rows
 from retrasyn.data.formats.blocks import files_of
-from retrasyn.data.formats.columns import Columns, find_columns
+from retrasyn.data.formats.columns import find_columns
 from retrasyn.data.formats.delimited import (
     Layout,
-    column,
     headed_pieces,
     label_types,
     number_types,
     parse_pieces,
-    points_of_text,
 )
+from retrasyn.data.formats.tables import rows_of
+from retrasyn.data.formats.understanding import Columns
 from retrasyn.errors import InputError
 
 _DELIMITERS = ",;\t|"
@@ -69,7 +70,7 @@ def _layout(path: Path, header: bytes, rest: bytes, options: Options) -> Layout:
     at = names.index(columns.time)
     time_type = _time_type(sample[at] if at < len(sample) else "")
     types = [
-        *label_types(columns.user, columns.traj),
+        *label_types(*([] if columns.owner else [columns.user]), columns.traj),
         (columns.time, time_type),
         *number_types(columns.x, columns.y),
     ]
@@ -77,9 +78,8 @@ def _layout(path: Path, header: bytes, rest: bytes, options: Options) -> Layout:
         types.append((columns.geometry, pa.string()))
     # Arrow needs distinct names; unwanted columns may have any
     unique = [name if name in columns.wanted else f"{name} #{i}" for i, name in enumerate(names)]
-    return Layout(
-        tuple(unique), tuple(dict(types).items()), _MakeRows(columns), delimiter, joinable=True
-    )
+    wanted = tuple(dict(types).items())
+    return Layout(tuple(unique), wanted, _ToRows(columns), delimiter, joinable=not columns.owner)
 
 
 def _first_line(data: bytes) -> str:
@@ -97,33 +97,12 @@ def _time_type(text: str) -> pa.DataType:
     return pa.string()
 
 
-class _MakeRows:
-    """Converts parsed tables to rows; instances with equal columns are equal."""
+@dataclass(frozen=True, slots=True)
+class _ToRows:
+    """Converts parsed tables to rows."""
 
-    def __init__(self, columns: Columns) -> None:
-        self._columns = columns
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _MakeRows) and other._columns == self._columns
-
-    def __hash__(self) -> int:
-        return hash(self._columns)
+    columns: Columns
 
     def __call__(self, table: pa.Table, path: Path, lines: Any) -> Rows:
         """Return the rows of a table."""
-        columns = self._columns
-        if columns.geometry:
-            x, y = points_of_text(column(table, columns.geometry))
-        else:
-            x, y = column(table, columns.x), column(table, columns.y)
-        return Rows(
-            path=path,
-            user=column(table, columns.user),
-            time=column(table, columns.time),
-            x=x,
-            y=y,
-            trip=column(table, columns.traj) if columns.traj else None,
-            lines=lines,
-            names=columns.names,
-            crs=WGS84 if columns.crs else None,
-        )
+        return rows_of(table, self.columns, path, lines)

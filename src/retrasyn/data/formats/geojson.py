@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from retrasyn.bounded_json import MAX_DEPTH, is_too_deep
-from retrasyn.data.formats.base import WGS84, Fixes, Options, Rows, refusal
+from retrasyn.data.formats.base import Fixes, Options, Rows, refusal
 from retrasyn.data.formats.blocks import Unpacked, files_of, unpacked
 from retrasyn.data.formats.checking import check
-from retrasyn.data.formats.columns import Columns, find_columns
+from retrasyn.data.formats.columns import find_columns
+from retrasyn.data.formats.understanding import WGS84, Columns
 from retrasyn.errors import InputError
 
 LONGEST_FEATURE = 256 << 20
@@ -239,7 +240,7 @@ class _Batch:
             y=pa.array(y),
             trip=texts(self.trips) if self.columns.traj else None,
             lines=np.array(self.lines),
-            names=self.columns.names,
+            columns=self.columns,
             crs=crs,
             n_skipped=n_skipped,
         )
