@@ -70,7 +70,7 @@ FIELDS = {
     },
     "demo": {
         *("folder", "files", "epsilon", "window", "worst_window", "scores", "streets"),
-        *("shared_flows", "fine_density_errors"),
+        *("shared_flows", "fine_density_errors", "verdict"),
     },
     "plan": {
         *("method", "n_users", "epsilon", "window", "gap", "noise", "rows", "changes", "lifetime"),

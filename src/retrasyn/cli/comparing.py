@@ -25,6 +25,13 @@ ComparisonBox = Annotated[
     ),
 ]
 
+WithoutBaselines = Annotated[
+    bool,
+    typer.Option(
+        "--no-baselines", help="Leave out of the report what takes runs: mean, lpa and exact."
+    ),
+]
+
 
 def check_files(box: str | None, grid: int, paths: list[Path]) -> None:
     """Refuse a wrong box, a wrong grid or a missing file before any data is read."""

@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,20 +16,23 @@ import typer
 from retrasyn.cli import options
 from retrasyn.cli.comparing import (
     ComparisonBox,
+    WithoutBaselines,
     check_files,
     extent_of,
     pair_of,
     read_file,
     read_receipt,
 )
-from retrasyn.cli.interrupts import saying_stopped
+from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from retrasyn.data.trajectories import Trajectories
     from retrasyn.metrics.pair import Pair
     from retrasyn.metrics.suite import Metric, Scores
     from retrasyn.roads.network import RoadNetwork
+    from retrasyn.run_settings import RunSettings
     from retrasyn.space import Box
 
 RealFile = Annotated[Path, typer.Argument(metavar="REAL", help="The recorded data.")]
@@ -65,6 +69,7 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    bare: WithoutBaselines = False,
 ) -> None:
     """Measure how close synthetic data is to the real, in ten ways.
 
@@ -81,6 +86,8 @@ def evaluate(
         check_page(report)
     elif roads is not None:
         raise SettingError("--roads are drawn in a report; name one with --report")
+    elif bare:
+        raise SettingError("--no-baselines is about a report; name one with --report")
     streets = None if report is None else roads or options.own_roads(real)
     network = None if streets is None else read_network(streets)
     receipt = read_receipt(synthetic)
@@ -92,7 +99,10 @@ def evaluate(
     if report is not None:
         from retrasyn.report.page import write_report
 
-        write_report(
+        with interruptible_progress(quiet or as_json) as progress:
+            terms = None if bare else _terms(receipt)
+            baselines = _baselines(recorded, pair, terms, settings, progress)
+        content = write_report(
             report,
             pair,
             scores,
@@ -104,13 +114,48 @@ def evaluate(
             seed=seed,
             clock=recorded.clock,
             roads=network and _within(network, recorded.crs, pair.grid.box, str(streets)),
+            baselines=baselines,
+            crs=recorded.crs,
         )
     if as_json:
         print(json.dumps(scores.to_dict(), indent=2))
         return
     _show(pair, span, {"figure": scores})
     if report is not None:
-        print(f"report: {report}")
+        from retrasyn.report.verdict import in_words
+
+        print(f"verdict: {in_words(content.grades)}\nreport: {report}")
+
+
+def _terms(receipt: dict[str, Any] | None) -> RunSettings | None:
+    """Return what baselines run with; say so if no receipt tells."""
+    from retrasyn.simulation.baselines import settings_of_receipt
+
+    terms = None if receipt is None else settings_of_receipt(receipt)
+    if terms is None:
+        sys.stderr.write(
+            "note: no receipt tells budget, window and box: mean, lpa and exact are left out\n"
+        )
+    return terms
+
+
+def _baselines(
+    real: Trajectories,
+    pair: Pair,
+    terms: RunSettings | None,
+    settings: dict[str, Any],
+    progress: Callable[..., None],
+) -> dict[str, Scores]:
+    """Score what the release is compared with in a report."""
+    from retrasyn.metrics.baselines import plain_baselines
+    from retrasyn.metrics.suite import evaluate_pair
+    from retrasyn.simulation.baselines import run_baselines
+
+    measure, seed = partial(evaluate_pair, **settings), settings["seed"]
+    found = plain_baselines(pair, measure, seed=seed)
+    if terms is not None:
+        found |= run_baselines(real, terms, pair, measure, progress=progress, seed=seed)
+    return found
 
 
 def _within(network: RoadNetwork, crs: str | None, box: Box, name: str) -> RoadNetwork:
