@@ -41,7 +41,8 @@ def main(folder: Path) -> None:
     receipt = write_with_receipt(synthetic, receipt, out, receipt_place(out))
     result.report(folder / "report.html", title="Taxis")
     print(f"real       {real}\nsynthetic  {synthetic}\n{receipt.guarantee}")
-    print(f"density error {result.evaluate().density_error:.3f}, {receipt.n_reports:,} reports in all")
+    scores = result.evaluate()
+    print(f"density error {scores.density_error:.3f}, {receipt.n_reports:,} reports in all")
     print("written:", ", ".join(sorted(path.name for path in folder.iterdir())))
 
 

@@ -62,6 +62,16 @@ def test_the_report_of_a_run_with_roads_draws_them(city, tmp_path):
     assert '"streets":null' in (tmp_path / "without.html").read_text()
 
 
+def test_the_report_compares_with_other_runs_at_the_same_budget_unless_told_not_to(
+    result, tmp_path
+):
+    for name, one in (("own", result), ("copy", copy.copy(result))):
+        one.report(tmp_path / f"{name}.html", real=result.real)
+        assert "lpa: " in (tmp_path / f"{name}.html").read_text()
+    result.report(tmp_path / "bare.html", with_runs=False)
+    assert "lpa: " not in (tmp_path / "bare.html").read_text()
+
+
 def test_a_report_is_a_page(result, tmp_path):
     with pytest.raises(OutputError, match=r"use \.html"):
         result.report(tmp_path / "report.pdf")
