@@ -33,7 +33,7 @@ _KINDS = {
 _SETTING_PAGES = {"campaign": "service.md", "map": "map.md#base-maps"}
 _GROUPS = {
     "Data": "Trajectories read write demo_city",
-    "Synthesis": "synthesize RunSettings METHODS Method Curator Roster Release",
+    "Synthesis": "synthesize Synthesis RunSettings METHODS Method Curator Roster Release",
     "Space": "Box Grid StateSpace",
     "Evaluation": "evaluate Scores",
     "Public maps": "open_map read_network RoadNetwork",

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from retrasyn.roads.reading_networks import read_network as read_network
     from retrasyn.run_settings import RunSettings as RunSettings
     from retrasyn.simulation.city import demo_city as demo_city
+    from retrasyn.simulation.result import Synthesis as Synthesis
     from retrasyn.simulation.run import synthesize as synthesize
     from retrasyn.space.grid import Box as Box
     from retrasyn.space.grid import Grid as Grid
@@ -60,6 +61,7 @@ _HOMES = {
     "SAFE": "retrasyn.interpretation",
     "Scores": "retrasyn.metrics.suite",
     "StateSpace": "retrasyn.space.states",
+    "Synthesis": "retrasyn.simulation.result",
     "Trajectories": "retrasyn.data.trajectories",
     "city_network": "retrasyn.data.moving_objects.city_network",
     "convert": "retrasyn.data.converting",
