@@ -88,5 +88,5 @@ def _svg(data: Trajectories) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{max(width, 1):.0f}" '
         f'height="{max(height, 1):.0f}" viewBox="0 0 {side} {side}" preserveAspectRatio="none" '
         f'fill="{_FILL}" style="border:1px solid" role="img" aria-label="density of points">'
-        f"<title>Density of points: the fuller the colour, the denser</title>{''.join(shades)}</svg>"
+        f"<title>Density of points: fuller is denser</title>{''.join(shades)}</svg>"
     )

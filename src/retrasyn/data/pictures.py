@@ -60,7 +60,8 @@ class Picture:
         found, _ = cells.locate(data.x[every], data.y[every])
         counts = np.bincount(found[found < cells.n_cells], minlength=cells.n_cells)
         moving = np.flatnonzero(data.lengths > 1)
-        chosen = moving[np.linspace(0, moving.size - 1, min(n_paths, moving.size)).astype(int)]
+        n_drawn = max(0, min(n_paths, moving.size))
+        chosen = moving[np.linspace(0, moving.size - 1, n_drawn).astype(int)]
         rows = [slice(data.starts[one], data.starts[one + 1]) for one in chosen]
         return cls(
             grid=cells,
