@@ -61,7 +61,9 @@ def find_columns(
     user = sure or traj or search.first(EITHER)
     # Our own files hold steps in t and may also have a column of real times.
     usual = TIMES if options.numbers == "steps" else (*TIMES[1:], TIMES[0])
-    time = search.given("time", options.time) or search.first(usual)
+    time = search.given("time", options.time) or search.given("date", options.date)
+    time = time or search.first(usual)
+    clock = search.given("clock", options.clock)
     x, y = search.given("x", options.x), search.given("y", options.y)
     if geometry and not (x or y):
         shape = geometry
@@ -87,7 +89,9 @@ def find_columns(
     if shape:
         x = y = ""
     doubt: Literal["", "column"] = "" if sure else "column"
-    found = Columns(user, time, x, y, "" if traj == user else traj, shape, doubt=doubt, owner=owner)
+    found = Columns(
+        user, time, x, y, "" if traj == user else traj, shape, clock=clock, doubt=doubt, owner=owner
+    )
     return replace(found, unused=tuple(name for name in names if name not in found.wanted))
 
 
