@@ -154,6 +154,8 @@ def _time_fault(rows: Rows, row: int, times: Times) -> str:
 
 def _number_fault(rows: Rows, role: str, column: pa.Array, row: int) -> str:
     name, value = rows.columns.names.get(role, role), column[row]
+    if rows.columns.geometry and not rows.columns.x:
+        return f"{name} is no point; give every row one point"
     if not value.is_valid or value.as_py() == "":
         return f"{name} is empty; remove this row or fill it in"
     text = str(value.as_py())

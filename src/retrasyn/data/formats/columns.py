@@ -32,6 +32,7 @@ PAIRS = (  # x before lon: coordinates beside degrees were projected on purpose
     ("longitude", "latitude"),
     ("locationlong", "locationlat"),
     ("easting", "northing"),
+    ("longitudee7", "latitudee7"),
 )
 GEOMETRIES = ("geometry", "geom", "wkt", "wkbgeometry")
 _OWNERS = (FILE, FOLDER)
@@ -105,6 +106,12 @@ class _Search:
     def first(self, aliases: Sequence[str]) -> str:
         """Return the first alias that the file has, as the file spells it."""
         spelled = {plain(name): name for name in reversed(self.names)}
+        inner = [plain(name.rpartition(".")[2]) for name in self.names]  # of members of members
+        spelled = {
+            last: name
+            for last, name in zip(inner, self.names, strict=True)
+            if inner.count(last) == 1
+        } | spelled
         return next((spelled[alias] for alias in aliases if alias in spelled), "")
 
     def pair(self) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -52,19 +52,21 @@ def _batches(
 def _records(path: Path) -> Iterator[dict[str, Any]]:
     """Yield every record, flat."""
     with unpacked(path) as file:
-        for line, value in Features(path, file, begins=_LIST):
-            for record in _listed(value):
-                if not isinstance(record, dict):
-                    raise refusal(path, line, "this is no JSON object with names and values")
-                yield _flat(record)
+        values = iter(Features(path, file, begins=_LIST))
+        first = list(islice(values, 2))
+        if len(first) == 1:
+            first = [(first[0][0], record) for record in _listed(first[0][1])]
+        for line, record in chain(first, values):
+            if not isinstance(record, dict):
+                raise refusal(path, line, "this is no JSON object with names and values")
+            yield _flat(record)
 
 
 def _listed(value: Any) -> list[Any]:
-    """Return the objects of the one list that an object holds, or the object."""
+    """Return the objects of the one list that the only value of a file holds, or the value."""
     members = value.values() if isinstance(value, dict) else ()
     lists = [each for each in members if isinstance(each, list) and each]
-    objects = [each for each in lists if all(isinstance(inner, dict) for inner in each)]
-    return objects[0] if len(objects) == 1 and len(lists) == 1 else [value]
+    return lists[0] if len(lists) == 1 else [value]
 
 
 def _flat(record: dict[str, Any], before: str = "") -> dict[str, Any]:

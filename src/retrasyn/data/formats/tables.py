@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from retrasyn.data import frames, geoparquet
 from retrasyn.data.formats.base import Fixes, Options, Rows, constant, owner_of
 from retrasyn.data.formats.checking import check
-from retrasyn.data.formats.columns import find_columns
+from retrasyn.data.formats.columns import find_columns, plain
 from retrasyn.data.formats.delimited import column, points_of_text
 from retrasyn.data.formats.times import is_day_first, is_text
 from retrasyn.data.formats.understanding import Columns
@@ -127,7 +127,7 @@ def rows_of(
         shape = column(table, columns.geometry)
         x, y = points_of_text(shape) if is_text(shape.type) else points(shape)
     else:
-        x, y = column(table, columns.x), column(table, columns.y)
+        x, y = (_coordinates(column(table, name), name) for name in (columns.x, columns.y))
     return Rows(
         path=path,
         user=_users(table, columns, path),
@@ -140,6 +140,13 @@ def rows_of(
         columns=columns,
         crs=crs if columns.geometry else columns.crs,
     )
+
+
+def _coordinates(cells: pa.Array, name: str) -> pa.Array:
+    """Return coordinates; Google's latitudeE7 counts ten-millionths of a degree."""
+    if not plain(name).endswith("e7") or is_text(cells.type):
+        return cells
+    return pc.divide(cells.cast(pa.float64()), 1e7)
 
 
 def _users(table: pa.Table, columns: Columns, path: Path) -> pa.Array:
