@@ -26,7 +26,7 @@ RUNS = {
     "methods": (),
     "evaluate": ("real.parquet", "made.parquet"),
     "compare": ("real.parquet", "made.parquet", "real.parquet"),
-    "convert": ("parquet", "real.parquet", "-o", "new.parquet"),
+    "convert": ("real.parquet", "-o", "new.parquet"),
     "validate": ("real.parquet", *BOX),
     "generate": (
         *("--network", "city", "--objects", 50, "--new", 5, "--steps", 5),

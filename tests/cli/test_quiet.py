@@ -50,7 +50,7 @@ def made(city, tmp_path):
 def test_what_writes_files_says_nothing_when_it_shall_be_quiet(made, city, tmp_path, monkeypatch):
     monkeypatch.setattr(cities, "demo_city", functools.partial(cities.demo_city, n_users=60))
     for arguments in (
-        ("convert", "parquet", city, "-o", tmp_path / "converted.parquet"),
+        ("convert", city, "-o", tmp_path / "converted.parquet"),
         ("generate", "--network", "city", "--steps", 5, "-o", tmp_path / "generated.parquet"),
         ("demo", "--out", tmp_path / "demo"),
     ):

@@ -6,6 +6,7 @@ validated `Fixes`.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,18 +37,47 @@ class Options:
     x: str | None = None
     y: str | None = None
     traj: str | None = None
+    date: str | None = None  # in the place of time: a column of dates,
+    clock: str | None = None  # and one of times of day
     timezone: str = "UTC"  # for times without an offset
+    time_format: str | None = None  # of strptime; None: ISO 8601 and what else is unambiguous
+    decimal: Literal[".", ","] = "."
     numbers: Literal["steps", "seconds"] = "seconds"  # unit of numbers in a time column
     on_error: Literal["fail", "skip"] = "fail"
     from_crs: str | None = None  # CRS of x and y, if missing or wrong in the file
 
     def __post_init__(self) -> None:
+        if (self.date is None) != (self.clock is None) or (self.date and self.time):
+            raise SettingError(
+                "--date and --clock stand together, in the place of --time; name both columns"
+            )
+        if self.decimal not in {".", ","}:
+            raise SettingError(f"--decimal {self.decimal!r} is neither a point nor a comma")
+        if self.time_format is not None:
+            _check_format(self.time_format)
         try:
             pc.assume_timezone(pa.array([0], pa.timestamp("us")), self.timezone)
         except pa.ArrowException:
             raise SettingError(
                 f"timezone {self.timezone!r} is not known; use a name such as Asia/Shanghai or UTC"
             ) from None
+
+
+def _check_format(form: str) -> None:
+    """Reject a format that strptime cannot have made, or that gives no date."""
+    some = dt.datetime(2020, 12, 31, 23, 59, 58, 123456, dt.UTC)
+    try:
+        read = dt.datetime.strptime(some.strftime(form), form)  # noqa: DTZ007 - compared by date
+    except ValueError as error:
+        raise SettingError(
+            f"--time-format {form!r} is not understood ({error}); write, for example, "
+            "'%d/%m/%Y %H:%M:%S'"
+        ) from None
+    if read.date() != some.date():
+        raise SettingError(
+            f"--time-format {form!r} has no year, month and day; where they stand in another "
+            "column, name both: --date COLUMN --clock COLUMN"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +94,7 @@ class Rows:
     place: str = "line"  # what `lines` counts
     columns: Columns = _USUAL  # as the file names them
     crs: str | None = None
+    day_first: bool | None = None  # order of dates such as 31/12/2020; None: there are none
     steps: bool = False  # times are already steps, whatever the options say
     n_skipped: int = 0  # rows dropped before these
 
@@ -93,6 +124,17 @@ class Fixes:
 Read = Callable[[Path, Options], Iterator[Fixes]]
 
 
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A raw file format and its reader."""
+
+    name: str
+    summary: str
+    read: Read
+    columns: tuple[str, ...] = ()  # options about columns that fit it
+    suffixes: tuple[str, ...] = ()  # suffixes unique to this format
+
+
 def refusal(path: Path, line: int | None, message: str, place: str = "line") -> InputError:
     """Return an error that names the file, the line and the problem.
 
@@ -101,6 +143,11 @@ def refusal(path: Path, line: int | None, message: str, place: str = "line") -> 
     """
     where = "" if line is None else f", {place} {line}"
     return InputError(f"{path}{where}: {message}")
+
+
+def bad_row(path: Path, line: int | None, message: str, place: str = "line") -> InputError:
+    """Return a refusal of a row that could be left out."""
+    return refusal(path, line, f"{message}; --on-error skip leaves such rows out", place)
 
 
 def stem(path: Path) -> str:

@@ -32,6 +32,7 @@ PAIRS = (  # x before lon: coordinates beside degrees were projected on purpose
     ("longitude", "latitude"),
     ("locationlong", "locationlat"),
     ("easting", "northing"),
+    ("longitudee7", "latitudee7"),
 )
 GEOMETRIES = ("geometry", "geom", "wkt", "wkbgeometry")
 _OWNERS = (FILE, FOLDER)
@@ -61,7 +62,9 @@ def find_columns(
     user = sure or traj or search.first(EITHER)
     # Our own files hold steps in t and may also have a column of real times.
     usual = TIMES if options.numbers == "steps" else (*TIMES[1:], TIMES[0])
-    time = search.given("time", options.time) or search.first(usual)
+    time = search.given("time", options.time) or search.given("date", options.date)
+    time = time or search.first(usual)
+    clock = search.given("clock", options.clock)
     x, y = search.given("x", options.x), search.given("y", options.y)
     if geometry and not (x or y):
         shape = geometry
@@ -87,7 +90,9 @@ def find_columns(
     if shape:
         x = y = ""
     doubt: Literal["", "column"] = "" if sure else "column"
-    found = Columns(user, time, x, y, "" if traj == user else traj, shape, doubt=doubt, owner=owner)
+    found = Columns(
+        user, time, x, y, "" if traj == user else traj, shape, clock=clock, doubt=doubt, owner=owner
+    )
     return replace(found, unused=tuple(name for name in names if name not in found.wanted))
 
 
@@ -101,6 +106,12 @@ class _Search:
     def first(self, aliases: Sequence[str]) -> str:
         """Return the first alias that the file has, as the file spells it."""
         spelled = {plain(name): name for name in reversed(self.names)}
+        inner = [plain(name.rpartition(".")[2]) for name in self.names]  # of members of members
+        spelled = {
+            last: name
+            for last, name in zip(inner, self.names, strict=True)
+            if inner.count(last) == 1
+        } | spelled
         return next((spelled[alias] for alias in aliases if alias in spelled), "")
 
     def pair(self) -> tuple[str, str]:

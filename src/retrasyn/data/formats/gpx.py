@@ -27,26 +27,27 @@ _COLUMNS = Columns("the file", "time", "lon", "lat", traj="trkseg", owner="file"
 
 def read_gpx(path: Path, options: Options) -> Iterator[Fixes]:
     """Read a file or all ``.gpx`` files of a folder."""
-    columns = _whose(options.user)
+    columns = whose(options.user, "name")
     for file in files_of(path, ".gpx"):
-        yield from _read(file, columns, options)
+        yield from read_tracks(Tracks(file, columns), options)
 
 
-def _whose(user: str | None) -> Columns:
-    """Return what is taken for the user."""
+def whose(user: str | None, *also: str) -> Columns:
+    """Return what is taken for the user: the file, the folder, or what the format has as well."""
     if user is None:
         return replace(_COLUMNS, doubt="file")
-    if user == "name":
-        return replace(_COLUMNS, user="name", owner="")
+    if user in also:
+        return replace(_COLUMNS, user=user, owner="")
     if user in (FILE, FOLDER):
         return replace(_COLUMNS, user=f"the {user}", owner=user)
-    raise SettingError(f"--user {user!r} does not fit gpx; use file, folder or name")
+    known = ", ".join((FILE, FOLDER, *also))
+    raise SettingError(f"--user {user!r} does not fit this format; it is one of {known}")
 
 
-def _read(path: Path, columns: Columns, options: Options) -> Iterator[Fixes]:
-    tracks = _Tracks(path, columns)
-    by_name = not columns.owner
-    with unpacked(path) as file:
+def read_tracks(tracks: Tracks, options: Options) -> Iterator[Fixes]:
+    """Read the file of a parser, a piece at a time."""
+    by_name = not tracks.columns.owner
+    with unpacked(tracks.path) as file:
         while data := file.read(_BLOCK):
             tracks.feed(data, last=False)
             if tracks.lines and not (by_name and tracks.unnamed):
@@ -56,8 +57,8 @@ def _read(path: Path, columns: Columns, options: Options) -> Iterator[Fixes]:
         yield check(tracks.take(), options)
 
 
-@dataclass(slots=True)
-class _Tracks:
+@dataclass
+class Tracks:
     """Parser of tracks that buffers points until they are taken."""
 
     path: Path
@@ -68,6 +69,7 @@ class _Tracks:
     segments: list[int] = field(default_factory=list)
     track_of: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)  # name of every track
+    heard: frozenset[str] = frozenset({"time", "name"})  # elements whose text matters
     _n_segments: int = 0
     _open: list[str] = field(default_factory=list)  # currently open elements
     _text: list[str] = field(default_factory=list)
@@ -119,7 +121,7 @@ class _Tracks:
     def _refuse_doctype(self, *_: object) -> None:
         raise InputError(
             f"{self.path}, line {self._parser.CurrentLineNumber}: the document has a DOCTYPE, "
-            "which GPX never needs and which can hide entities; remove it"
+            "which it does not need and which can hide entities; remove it"
         )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
@@ -148,7 +150,7 @@ class _Tracks:
             self.names[-1] = "".join(self._text).strip()
 
     def _hear(self, text: str) -> None:
-        if self._open and self._open[-1] in {"time", "name"}:
+        if self._open and self._open[-1] in self.heard:
             self._text.append(text)
             if sum(map(len, self._text)) > _LONGEST_TEXT:
                 raise refusal(self.path, self._parser.CurrentLineNumber, "a text is far too long")

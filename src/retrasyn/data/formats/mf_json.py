@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from retrasyn.data.formats.base import Fixes, Options, Rows, constant, refusal, stem
+from retrasyn.data.formats.base import Fixes, Options, Rows, bad_row, constant, stem
 from retrasyn.data.formats.blocks import files_of
 from retrasyn.data.formats.checking import check
 from retrasyn.data.formats.columns import EITHER, TRAJECTORIES, USERS, plain
@@ -37,7 +37,7 @@ def read_mf_json(path: Path, options: Options) -> Iterator[Fixes]:
                     yield check(replace(rows, columns=columns), options)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 if options.on_error == "fail":
-                    raise refusal(
+                    raise bad_row(
                         file, line, f"this is no moving point: {_reason(error)}"
                     ) from None
                 yield _skipped(file, options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,11 @@ import pyarrow.compute as pc
 from retrasyn.data import frames, geoparquet
 from retrasyn.data.formats.base import Fixes, Options, Rows, constant, owner_of
 from retrasyn.data.formats.checking import check
-from retrasyn.data.formats.columns import find_columns
+from retrasyn.data.formats.columns import find_columns, plain
 from retrasyn.data.formats.delimited import column, points_of_text
+from retrasyn.data.formats.times import is_day_first, is_text
 from retrasyn.data.formats.understanding import Columns
+from retrasyn.errors import InputError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -87,11 +90,27 @@ def fixes_of(
 ) -> Iterator[Fixes]:
     """Check the rows of a table whose columns are known; `crs` is that of its geometry."""
     row = 1
+    day_first: bool | None = None
     for batch in batches:
         table = pa.Table.from_batches([batch])
         lines = np.arange(row, row + batch.num_rows)
-        yield check(rows_of(table, columns, path, lines, place="row", crs=crs), options)
+        rows = rows_of(table, columns, path, lines, place="row", crs=crs)
+        if row == 1 and options.time_format is None:
+            day_first = day_first_in(rows.time, columns, path)
+        yield check(replace(rows, day_first=day_first), options)
         row += batch.num_rows
+
+
+def day_first_in(times: pa.Array, columns: Columns, path: Path) -> bool | None:
+    """Whether dates such as 31/12/2020 begin with the day; None if there are none."""
+    try:
+        return is_day_first(times)
+    except ValueError as error:
+        raise InputError(
+            f"{path}: {columns.names['time']} {str(error)!r} may begin with the day or with the "
+            "month, and no other date says which; say --time-format '%d/%m/%Y %H:%M:%S' or "
+            "--time-format '%m/%d/%Y %H:%M:%S', as it is written"
+        ) from None
 
 
 def rows_of(
@@ -106,13 +125,13 @@ def rows_of(
     """Return the rows of a table whose columns are known."""
     if columns.geometry:
         shape = column(table, columns.geometry)
-        x, y = points_of_text(shape) if _is_text(shape.type) else points(shape)
+        x, y = points_of_text(shape) if is_text(shape.type) else points(shape)
     else:
-        x, y = column(table, columns.x), column(table, columns.y)
+        x, y = (_coordinates(column(table, name), name) for name in (columns.x, columns.y))
     return Rows(
         path=path,
         user=_users(table, columns, path),
-        time=column(table, columns.time),
+        time=_times(table, columns),
         x=x,
         y=y,
         trip=column(table, columns.traj) if columns.traj else None,
@@ -123,11 +142,30 @@ def rows_of(
     )
 
 
+def _coordinates(cells: pa.Array, name: str) -> pa.Array:
+    """Return coordinates; Google's latitudeE7 counts ten-millionths of a degree."""
+    if not plain(name).endswith("e7") or is_text(cells.type):
+        return cells
+    return pc.divide(cells.cast(pa.float64()), 1e7)
+
+
 def _users(table: pa.Table, columns: Columns, path: Path) -> pa.Array:
     """Return the column of users, or the name of the file or folder whose rows are one person's."""
     owner = owner_of(path, columns)
     return constant(owner, table.num_rows) if owner else column(table, columns.user)
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return kind in {pa.string(), pa.large_string(), pa.string_view()}
+def _times(table: pa.Table, columns: Columns) -> pa.Array:
+    """Return the times, joined from dates and times of day if they stand apart."""
+    time = column(table, columns.time)
+    if not columns.clock:
+        return time
+    parts = _written(time, "%Y-%m-%d"), _written(column(table, columns.clock), "%H:%M:%S")
+    return pc.binary_join_element_wise(*parts, " ")
+
+
+def _written(cells: pa.Array, form: str) -> pa.Array:
+    """Return a column as text."""
+    if pa.types.is_timestamp(cells.type) or pa.types.is_date(cells.type):
+        return pc.strftime(cells, format=form)
+    return pc.utf8_trim_whitespace(cells.cast(pa.string()))

@@ -8,6 +8,8 @@ from typing import Literal
 WGS84 = "EPSG:4326"
 FILE, FOLDER = "file", "folder"
 """What stands in the place of a user's column if all of a file or folder is one person's."""
+SINCE_1970 = "since 1970, UTC"
+"""The zone of times that are numbers."""
 _LONGEST_NAME = 40  # a longer coordinate system is a definition in full
 
 
@@ -21,6 +23,7 @@ class Columns:
     y: str = ""
     traj: str = ""
     geometry: str = ""  # used in place of x and y
+    clock: str = ""  # the time of day, if time holds the date alone
     unused: tuple[str, ...] = ()  # columns that were not chosen
     doubt: Literal["", "column", "file"] = ""  # what was taken for the user without being told
     owner: str = ""  # file or folder: whose name is the user's, if no column's is
@@ -29,14 +32,15 @@ class Columns:
     def wanted(self) -> list[str]:
         """All columns to read."""
         user = "" if self.owner else self.user
-        names = (user, self.time, self.x, self.y, self.traj, self.geometry)
+        names = (user, self.time, self.clock, self.x, self.y, self.traj, self.geometry)
         return [name for name in dict.fromkeys(names) if name]
 
     @property
     def names(self) -> dict[str, str]:
         """Column names by role."""
         x, y = self.x or self.geometry, self.y or self.geometry
-        return {"user": self.user, "time": self.time, "x": x, "y": y}
+        time = f"{self.time} and {self.clock}" if self.clock else self.time
+        return {"user": self.user, "time": time, "x": x, "y": y}
 
     @property
     def crs(self) -> str | None:
