@@ -102,7 +102,7 @@ COMMANDS = {
 }
 """Every command with `--json` that needs no service."""
 
-SERVED = ("token", "fleet", "device status")
+SERVED = ("invite", "fleet", "device status")
 """Those that need one."""
 _WALKS = [(n, t) for n in range(9) for t in range(30)]
 
@@ -368,7 +368,7 @@ def served(tree: Path, work: Path) -> Made:
                 check=True,
             ).stdout
 
-        links = say("token", "2", "--folder", "service", "--json")
+        links = say("invite", "2", "--folder", "service", "--json")
         say("device", "enrol", json.loads(links)[0], "--folder", "mine", "--yes")
         fleet = ("fleet", "walk.csv", "--server", service.url, "--folder", "fleet")
         token = ("--operator-token", "service/operator.token")

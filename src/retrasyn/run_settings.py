@@ -48,7 +48,9 @@ def micro_nats(epsilon: float) -> int:
         )
     micro = int(epsilon * MICRO + 1e-6)
     if micro < 1:
-        raise SettingError(f"epsilon={epsilon:g} is below one micro-nat; 1 is a usual value")
+        raise SettingError(
+            f"epsilon={epsilon:g} is below {1 / MICRO:g}, the least that is counted; 1 is usual"
+        )
     return micro
 
 

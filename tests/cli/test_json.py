@@ -40,7 +40,7 @@ RUNS = {
         *("walk.csv", "--server", "URL", "--folder", "fleet", "--operator-token", "token"),
         *("--rounds", 3),
     ),
-    "token": (2, "--server", "URL", "--token-file", "token"),
+    "invite": (2, "--server", "URL", "--operator-token", "token"),
     "doctor": (),
     "audit": ("--reports", 2000),
     "audit window": ("--runs", 100),
@@ -179,7 +179,7 @@ def test_quiet_leaves_the_json_alone(said, name):
 
 
 def test_links_are_a_list_of_links_good_for_once(said, standing):
-    links, _ = said("token")
+    links, _ = said("invite")
 
     assert len(set(links)) == 2
     assert all(link.startswith(f"{standing[1]}/#enrol=") for link in links)

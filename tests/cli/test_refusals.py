@@ -143,7 +143,7 @@ def ordinary():
         ("receipt", "verify", "closed.csv.receipt.json"),
         ("receipt", "show", "closed.csv.receipt.json", "--html", "page.html"),
         ("reproduce", "table1", "--data", "tdrive=closed.csv", "--only", "tdrive", "--quiet"),
-        ("token", "--server", "http://127.0.0.1:9", "--token-file", "closed.csv"),
+        ("invite", "--server", "http://127.0.0.1:9", "--operator-token", "closed.csv"),
         ("device", "run", "--csv", "closed.csv"),
         ("serve", "--config", "closed.csv"),
     ],

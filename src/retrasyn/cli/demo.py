@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from retrasyn.cli import comparing, options, watch
+from retrasyn.cli.demo_campaign import run_campaign
 from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 
 if TYPE_CHECKING:
@@ -50,6 +51,18 @@ def demo(
     pace: Annotated[
         float, typer.Option(min=0, help="With --live: seconds from one timestamp to the next.")
     ] = 1.0,
+    devices: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Run a campaign instead: a service and so many made-up devices.",
+            show_default=False,
+        ),
+    ] = None,
+    rounds: Annotated[
+        int, typer.Option(min=1, help="With --devices: end after so many rounds.")
+    ] = 3600,
     bare: comparing.WithoutBaselines = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the figures and files as JSON, and nothing else.")
@@ -61,12 +74,23 @@ def demo(
     """Make a small city with a rush hour, synthesise it privately, compare both in a report.
 
     With --live nothing is written: the map shows the synthetic city as it is made, the real one
-    beside it, until Ctrl-C.
+    beside it, until Ctrl-C. With --devices the city's people report to a service, a round every
+    second: its live map is at the address that is printed first, and --out keeps what it made.
 
     Example: retrasyn demo --out demo-out
     """
     from retrasyn.errors import SettingError
 
+    if devices is not None:
+        given = {"--live": live, "--json": as_json, "--quiet": quiet, "--no-baselines": bare}
+        given |= {"--seed": seed != "random", "--oracle": oracle != "oue", "--open": opens}
+        for option, asked in given.items():
+            if asked:
+                raise SettingError(
+                    f"--devices runs a campaign, which has no {option}; leave it out"
+                )
+        run_campaign(devices, rounds, port, out)
+        return
     noise = options.read_seed(seed)
     if not live:
         with saying_stopped("files that are finished stay"):
