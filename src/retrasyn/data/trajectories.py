@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
+    from retrasyn.data.folding import Fold, Folding
+
 MAX_SPAN = 10_000_000
 """Maximum number of timestamps a file may span; more suggests clock times not yet binned."""
 MAX_TIME = 2_000_000_000
@@ -48,6 +50,7 @@ class Trajectories:
     clock: Clock | None = None  # real time of a timestamp, if known
     crs: str | None = None  # coordinate system of x and y, such as EPSG:4326, if known
     notes: tuple[str, ...] = ()  # what was repaired when reading
+    fold: Folding | None = None  # of many days into one
 
     @classmethod
     def from_columns(
@@ -126,6 +129,12 @@ class Trajectories:
 
         names = {"traj_id": traj_id, "t": t, "x": x, "y": y, "user_id": user_id}
         return frames.trajectories_of(frame, names, clock=clock, crs=crs)
+
+    def folded(self, by: Fold = "day") -> Trajectories:
+        """Return all days on one day's timestamps, as `synthesize` with `fold` sees them."""
+        from retrasyn.data import folding  # noqa: PLC0415 - as above
+
+        return folding.folded(self, by)
 
     def to_frame(self, *, datetime: bool = False) -> pa.Table:
         """Return a pyarrow table, which pandas, polars and duckdb read directly.
