@@ -33,6 +33,7 @@ from retrasyn.cli.reproduce import reproduce
 from retrasyn.cli.roads import roads
 from retrasyn.cli.serve import rotate_key, serve, token
 from retrasyn.cli.stream import stream
+from retrasyn.cli.suggest import suggest
 from retrasyn.cli.synthesize import synthesize
 from retrasyn.cli.validate import validate
 from retrasyn.cli.watch import watch
@@ -88,6 +89,7 @@ app.command()(evaluate)
 app.command()(compare)
 app.command()(convert)
 app.command()(validate)
+app.command()(suggest)
 app.command()(generate)
 app.command()(roads)
 app.command()(watch)

@@ -49,6 +49,7 @@ BY_COMMAND: dict[str, str] = {
     "demo": _FIRST_STEPS,
     "demo-live": "fleet",
     "plan": "planning",
+    "suggest": "planning",
     "reproduce": "reproduction",
     "gateway": "gateway",
     "fleet": "fleet",

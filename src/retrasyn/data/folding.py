@@ -56,7 +56,7 @@ def folded(real: Trajectories, by: Fold = "day") -> Trajectories:
             "days cannot be folded without user_id: nobody could tell which of them are of one "
             "person, whose budget they share"
         )
-    per_day, before, clock = _day_of(real.clock)
+    per_day, before, clock = whole_day(real.clock)
     t = real.t + before  # [n_points], from the midnight before the first timestamp
     begins_here = t % per_day == 0
     begins_here[real.starts[:-1]] = True
@@ -93,7 +93,7 @@ def folded_as(real: Trajectories, by: Fold | None) -> Trajectories:
     return real
 
 
-def _day_of(clock: Clock) -> tuple[int, int, Clock]:
+def whole_day(clock: Clock) -> tuple[int, int, Clock]:
     """Return the timestamps of a day, those from midnight to timestamp 0, and the day's clock."""
     per_day = round(_DAY / clock.period)
     if per_day < 2 or abs(per_day * clock.period - _DAY) > 1e-6:  # noqa: PLR2004 - one is no day
