@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from retrasyn.methods import Method as Method
     from retrasyn.metrics.suite import Scores as Scores
     from retrasyn.metrics.suite import evaluate as evaluate
+    from retrasyn.planning.suggestion import suggest as suggest
     from retrasyn.roads.network import RoadNetwork as RoadNetwork
     from retrasyn.roads.opening import open_map as open_map
     from retrasyn.roads.reading_networks import read_network as read_network
@@ -71,6 +72,7 @@ _HOMES = {
     "open_map": "retrasyn.roads.opening",
     "read": "retrasyn.data.reading_files",
     "read_network": "retrasyn.roads.reading_networks",
+    "suggest": "retrasyn.planning.suggestion",
     "synthesize": "retrasyn.simulation.run",
     "write": "retrasyn.data.writing_files",
 }

@@ -7,8 +7,9 @@ import math
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, get_args
 
+from retrasyn.data.folding import Fold
 from retrasyn.errors import SettingError
 from retrasyn.interpretation import AUTHORS, SAFE, Interpretation
 from retrasyn.messages import MICRO
@@ -71,6 +72,7 @@ class RunOptions(TypedDict, total=False):
     door: Door
     fewest: int
     public_map: PublicMap | None
+    fold: Fold | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +122,8 @@ class RunSettings:
     """Settings of the method and the interpretation, as they were given by name."""
     public_map: PublicMap | None = None
     """What is public about the place: where people are likely, and its roads."""
+    fold: Fold | None = None
+    """Whether many days become one, and whose budget they share: the person's, or none."""
 
     @classmethod
     def of(
@@ -141,6 +145,7 @@ class RunSettings:
         door: Door = "counts",
         fewest: int = 1,
         public_map: PublicMap | None = None,
+        fold: Fold | None = None,
     ) -> RunSettings:
         """Combine a method's row with what was asked for.
 
@@ -165,6 +170,8 @@ class RunSettings:
                 bit ("reports").
             fewest: Reports that an estimate is made of at least; fewer wait for the next ones.
             public_map: A public map of the grid's box; `steered` becomes the row that uses it.
+            fold: Turn many days into one: a person still has one budget ("day"), or one for each
+                of their days ("person-day").
         """
         if method is None:
             method = PAPER_METHOD if faithful else DEFAULT_METHOD
@@ -196,6 +203,7 @@ class RunSettings:
             faithful=faithful,
             settings=dict(settings or {}),
             public_map=public_map,
+            fold=fold,
         )
 
     def __post_init__(self) -> None:
@@ -225,6 +233,29 @@ class RunSettings:
         if self.fewest < 1:
             raise SettingError(f"fewest={self.fewest} must be at least 1 report; 50 is usual")
         _ = self.chosen_oracle  # refuses unknown names
+        self._check_fold()
+
+    def _check_fold(self) -> None:
+        """Refuse a fold whose receipt could not say in one sentence what is protected."""
+        if self.fold is None:
+            return
+        if self.fold not in get_args(Fold):
+            raise SettingError(f"fold={self.fold!r} is neither {' nor '.join(get_args(Fold))}")
+        if self.interpretation.ledger == "stream":
+            raise SettingError(
+                "folded days share the budget of a person, or of a person-day; leave --ledger "
+                "stream (and --faithful) away, or --fold"
+            )
+        if self.method.presence == "flags":
+            raise SettingError(
+                f"{self.method.name} tells who starts and stops, and who is there on several "
+                "folded days does both at once; use steered, or leave --fold away"
+            )
+        if self.interpretation.jump != "clamp" and not self.method.of_paper:
+            raise SettingError(
+                "who jumps on one folded day and starts on another would show the jump in what "
+                "they are asked; leave --jump split away, or --fold"
+            )
 
     def _check_map(self) -> None:
         """Refuse a map that nothing uses, one of another place, and a method that lacks its map."""
@@ -298,6 +329,8 @@ class RunSettings:
             "box": list(self.grid.box),
             "seed": "random" if self.seed_is_secret else self.seed,
         }
+        if self.fold is not None:
+            told["fold"] = self.fold
         known = METHODS.get(self.method.name)
         if self.public_map is not None:
             told["public_map"] = self.public_map.to_dict()
@@ -335,6 +368,7 @@ class RunSettings:
                 seed=secrets.randbits(128) if drawn else values["seed"] if seed is None else seed,
                 seed_is_secret=values["seed"] == "random",
                 public_map=public_map,
+                fold=values.get("fold"),
                 **{name: values[name] for name in _PLAIN},
             )
         except (KeyError, TypeError, ValueError) as error:

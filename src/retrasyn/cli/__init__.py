@@ -33,6 +33,7 @@ from retrasyn.cli.reproduce import reproduce
 from retrasyn.cli.roads import roads
 from retrasyn.cli.serve import invite, rotate_key, serve
 from retrasyn.cli.stream import stream
+from retrasyn.cli.suggest import suggest
 from retrasyn.cli.synthesize import synthesize
 from retrasyn.cli.validate import validate
 from retrasyn.cli.watch import watch
@@ -88,7 +89,7 @@ def _root(
 
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (demo, doctor, show_page),
-    "Data": (convert, validate, generate, roads),
+    "Data": (convert, validate, suggest, generate, roads),
     "Synthesise and judge": (synthesize, stream, methods, evaluate, compare, watch),
     "Plan and prove": (plan, reproduce),
     "Run a campaign": (serve, invite, rotate_key, fleet),

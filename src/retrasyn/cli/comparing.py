@@ -69,6 +69,14 @@ def read_file(path: Path) -> Trajectories:
     return data
 
 
+def folded_as_in(receipt: dict[str, Any] | None, real: Trajectories) -> Trajectories:
+    """Return the real data on the timestamps of a release, whose receipt says if days were folded.
+
+    For the comparison it is the same whose budget they shared.
+    """
+    return real if receipt is None or receipt.get("folded") is None else real.folded()
+
+
 def extent_of(box: str | None, receipts: dict[Path, dict[str, Any] | None]) -> Box | None:
     """Return the box that was asked for, else the first that a receipt names."""
     from retrasyn.space import Box

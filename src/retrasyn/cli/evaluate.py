@@ -19,6 +19,7 @@ from retrasyn.cli.comparing import (
     WithoutBaselines,
     check_files,
     extent_of,
+    folded_as_in,
     pair_of,
     read_file,
     read_receipt,
@@ -92,7 +93,7 @@ def evaluate(
     network = None if streets is None else read_network(streets)
     receipt = read_receipt(synthetic)
     extent = extent_of(box, {synthetic: receipt})
-    recorded = read_file(real)
+    recorded = folded_as_in(receipt, read_file(real))
     pair = pair_of(recorded, read_file(synthetic), extent, grid)
     scores = _measure(pair, settings, quiet=quiet or as_json)
     _warn(scores)
@@ -188,11 +189,11 @@ def compare(
     """
     settings = _settings(span, seed, queries, top_cells, top_patterns)
     check_files(box, grid, [real, *synthetic])
-    extent = extent_of(box, {path: read_receipt(path) for path in synthetic})
-    recorded = read_file(real)
+    receipts = {path: read_receipt(path) for path in synthetic}
+    extent, recorded = extent_of(box, receipts), read_file(real)
     found: dict[str, Scores] = {}
     for path, name in zip(synthetic, _names(synthetic), strict=True):
-        pair = pair_of(recorded, read_file(path), extent, grid)
+        pair = pair_of(folded_as_in(receipts[path], recorded), read_file(path), extent, grid)
         found[name] = _measure(pair, settings, quiet=quiet or as_json)
         _warn(found[name], name)
     if as_json:

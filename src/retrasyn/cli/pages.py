@@ -48,6 +48,7 @@ BY_COMMAND: dict[str, str] = {
     "watch": "map",
     "demo": _FIRST_STEPS,
     "plan": "planning",
+    "suggest": "planning",
     "reproduce": "reproduction",
     "gateway": "gateway",
     "fleet": "fleet",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import shutil
 import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,6 +17,7 @@ from retrasyn.cli import options
 from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 
 if TYPE_CHECKING:
+    from retrasyn.data.trajectories import Trajectories
     from retrasyn.privacy.receipt import Receipt
     from retrasyn.run_settings import RunSettings
 
@@ -36,6 +38,16 @@ def synthesize(
     ],
     settings: RunSettings,
     box: options.PublicBox = None,
+    fold: Annotated[
+        Literal["day", "person-day"] | None,
+        typer.Option(
+            help="Make one day of all days; person-day gives each day of a person its own budget.",
+            show_default=False,
+        ),
+    ] = None,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Run even if hardly anybody is ever there.")
+    ] = False,
     datetime: Annotated[
         bool, typer.Option("--datetime", help="Add a column of real times to the output.")
     ] = False,
@@ -67,6 +79,7 @@ def synthesize(
 
     Example: retrasyn synthesize trips.csv -o synthetic.parquet --box 116.15,39.75,116.60,40.10
     """
+    from retrasyn.data.folding import folded_as
     from retrasyn.data.reading_files import read
     from retrasyn.data.uncertainty_files import UncertaintyTable
     from retrasyn.data.writing_files import check_apart, check_expressible, check_place
@@ -77,6 +90,7 @@ def synthesize(
     from retrasyn.simulation import run
 
     # Everything that can be refused without reading the data is refused first.
+    settings = dataclasses.replace(settings, fold=fold)
     _check_output(out, parts=parts, datetime=datetime)
     receipt_path = receipt_place(out)
     check_place(receipt_path)
@@ -103,6 +117,11 @@ def synthesize(
             sys.stderr.write(f"note: {source}: {note}\n")
         if box is None and settings.public_map is None:
             settings = run.over_data(settings, real)
+        shown = folded_as(real, settings.fold)
+        if not anyway:
+            run.refuse_sparse(shown)
+        if not (as_json or quiet):
+            _say_outlook(shown, settings)
         table = None if errors is None else UncertaintyTable(settings.grid)
         with interruptible_progress(quiet or as_json) as progress:
             synthetic, receipt = run.synthesize(
@@ -117,6 +136,7 @@ def synthesize(
                 parts=folder,
                 ledger_file=counted_in,
                 budget=budget,
+                anyway=anyway,
             )
         with replacing(receipt_path) as temporary:
             if errors is not None and table is not None:
@@ -131,6 +151,18 @@ def synthesize(
     options.warn_of_seed(settings)
     if as_json or not quiet:
         print(receipt.to_json() if as_json else _summary(receipt, out, receipt_path))
+
+
+def _say_outlook(real: Trajectories, settings: RunSettings) -> None:
+    """Say who is there and what can be learnt, to who holds the data: it is in no receipt."""
+    from retrasyn.data.activity import Activity
+    from retrasyn.planning.outlook import Outlook
+
+    active = Activity.of(real)
+    sys.stderr.write(f"{active.words}\n")
+    if settings.method.division.private:
+        outlook = Outlook.of(settings, active.mean, active.n_timestamps)
+        sys.stderr.write(f"{outlook.words}\n")
 
 
 @contextlib.contextmanager

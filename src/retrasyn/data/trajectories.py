@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
+    from retrasyn.data.folding import Fold, Folding
     from retrasyn.space.grid import Box, Grid
 
 MAX_SPAN = 10_000_000
@@ -52,6 +53,7 @@ class Trajectories:
     clock: Clock | None = None  # real time of a timestamp, if known
     crs: str | None = None  # coordinate system of x and y, such as EPSG:4326, if known
     notes: tuple[str, ...] = ()  # what was repaired when reading
+    fold: Folding | None = None  # of many days into one
 
     @classmethod
     def from_columns(
@@ -169,6 +171,12 @@ class Trajectories:
         )
         converting.warn_of(summary)
         return real if clock is None else replace(real, clock=clock)
+
+    def folded(self, by: Fold = "day") -> Trajectories:
+        """Return all days on one day's timestamps, as `synthesize` with `fold` sees them."""
+        from retrasyn.data import folding  # noqa: PLC0415 - as above
+
+        return folding.folded(self, by)
 
     def to_frame(self, *, datetime: bool = False) -> pa.Table:
         """Return a pyarrow table, which pandas, polars and duckdb read directly.

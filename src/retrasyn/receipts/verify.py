@@ -121,6 +121,7 @@ _FIELDS = (
     *("box_inferred_from_data", "n_users", "n_points_in", "n_points_dropped", "standard_error"),
     *(
         "public_map",
+        "folded",
         "rounds",
         "worst_window",
         "first_t",
@@ -189,6 +190,7 @@ def run_again(receipt: Receipt, real: Trajectories, known: PublicMap | None = No
         "outside": "drop" if receipt.n_points_dropped else "refuse",
         "door": receipt.door if receipt.private else "counts",
         "oracle": receipt.oracle if receipt.private else PAPER_ORACLE,
+        "fold": None if receipt.folded is None else receipt.folded.by,
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BoxInferredWarning)
@@ -201,6 +203,7 @@ def run_again(receipt: Receipt, real: Trajectories, known: PublicMap | None = No
             faithful=receipt.faithful,
             settings=settings,
             public_map=known,
+            anyway=True,
             **asked,
         )
 

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from retrasyn.curator import Curator
+from retrasyn.data.activity import Activity
 from retrasyn.data.converting import recording_of
+from retrasyn.data.folding import folded_as
 from retrasyn.data.metadata import Metadata
 from retrasyn.data.parts import drop_after
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.engines.base import Engine
-from retrasyn.errors import SettingError
+from retrasyn.errors import InputError, SettingError
 from retrasyn.messages import Aggregate, Flags, Grant, Release
 from retrasyn.methods import Method
-from retrasyn.privacy.receipt import Composition, Receipt
+from retrasyn.privacy.receipt import Composition, FoldedDays, Receipt
 from retrasyn.privacy.replay import Replay
 from retrasyn.roads.opening import open_map
 from retrasyn.run_settings import RunOptions, RunSettings
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 """Called after every timestamp with the number done and the total."""
+MOST_SPARSE = 100_000
+"""Timestamps over which fewer than one person at a time is taken for a mistake."""
 _SIDE = 6  # default side of the grid
 _UNIT = Box(0, 0, 1, 1)  # placeholder until the data's own box is known
 
@@ -61,6 +65,7 @@ class Simulation:
     source: ReportSource
     has_users: bool = False  # whether the data names them
     enrols_on_sight: bool = False
+    folded: FoldedDays | None = None  # how many days became one
     n_points_inside: int = 0
     n_points_dropped: int = 0
     n_points_out: int = 0
@@ -165,7 +170,7 @@ class SimulatedRun:
         on_ways: Progress | None = None,
     ) -> SimulatedRun:
         """Create the curator and the simulated devices, ready for the first timestamp."""
-        topics = settings.method.topics
+        real, topics = folded_as(real, settings.fold), settings.method.topics
         recording = Recording.of(real, settings.grid, settings.outside, topics)
         curator = Curator(
             settings,
@@ -177,6 +182,8 @@ class SimulatedRun:
         simulation = Simulation.of(curator, Identities.of(real, settings.interpretation.ledger))
         simulation.has_users = real.user_of_stream is not None
         simulation.n_points_dropped = recording.n_dropped
+        if real.fold is not None:
+            simulation.folded = FoldedDays(by=real.fold.by, most_days=real.fold.most_days)
         return cls(simulation, recording)
 
     def releases(self) -> Iterator[Release]:
@@ -210,6 +217,7 @@ def synthesize(
     parts: str | os.PathLike[str] | None = None,
     ledger_file: str | os.PathLike[str] | None = None,
     budget: float | None = None,
+    anyway: bool = False,
     **options: Unpack[RunOptions],
 ) -> Synthesis:
     """Synthesise a private stream from recorded trajectories.
@@ -240,9 +248,10 @@ def synthesize(
         ledger_file: A file that counts the releases of the same data: their epsilons add up, and
             the receipt states the sum. Without it the receipt says that the run is not counted.
         budget: With `ledger_file`: the most epsilon that all releases of the data may cost.
+        anyway: Run even where almost all of very many timestamps are empty.
         **options: What else `RunSettings.of` takes: epsilon, window, seed, unit, ledger, jump,
-            length_scale, outside, faithful, settings, oracle, door, fewest and public_map, whose
-            box is then the default.
+            length_scale, outside, faithful, settings, oracle, door, fewest, fold and public_map,
+            whose box is then the default.
 
     Returns:
         The synthetic trajectories and the receipt, as one object that unpacks into both.
@@ -263,6 +272,9 @@ def synthesize(
         raise SettingError("a budget for all releases needs ledger_file, which counts them")
     folder = None if parts is None else Path(parts)
     data = "" if checkpoint is None and ledger_file is None else fingerprint(real)
+    real = folded_as(real, settings.fold)
+    if not anyway:
+        refuse_sparse(real)
     saved = count = None
     if checkpoint is not None:
         about = {"data": data} | ({} if parts is None else {"parts": str(parts)})
@@ -284,6 +296,20 @@ def synthesize(
     _run(run, collected, saved, progress, _counted(on_release, run, count))
     synthetic = dataclasses.replace(collected.trajectories(), clock=real.clock, crs=real.crs)
     return Synthesis(synthetic, run.receipt(count), real=real, settings=settings)
+
+
+def refuse_sparse(real: Trajectories) -> None:
+    """Refuse data of which next to nothing can be learnt, and that in a long time.
+
+    With fewer than one person at a time less than one report comes in per window, as everybody
+    reports once in it, while every timestamp costs its fit. A running `stream` refuses as many
+    timestamps without anybody.
+    """
+    if real.last_t - real.first_t >= MOST_SPARSE and (active := Activity.of(real)).mean < 1.0:
+        raise InputError(
+            f"too few: {active.words}, so less than one report comes in per window; try a longer "
+            "--every or --fold day (retrasyn suggest FILE says which), or --anyway"
+        )
 
 
 def _settings_for(
