@@ -12,14 +12,12 @@ from retrasyn.cli import app, main
 from retrasyn.cli.pages import in_flags
 
 SOURCE = Path(retrasyn.__file__).parent
-OF_COMMANDS = ("cli", "client", "experiments", "fleet", "service")
-"""Packages that nobody but a command calls: there a flag is what its reader typed."""
+OF_COMMANDS = ("cli", "client", "experiments", "fleet", "planning", "service")
+"""Packages whose words are read where a command prints them: there a flag is what to type."""
 MODULES = [
     path
     for path in sorted(SOURCE.rglob("*.py"))
     if path.relative_to(SOURCE).parts[0] not in OF_COMMANDS
-    and not path.is_relative_to(SOURCE / "data" / "formats")
-    and path.stem not in {"converting", "discretise"}  # `retrasyn.convert` translates these
 ]
 COMMAND = r"(?:retrasyn|ray) [^;,.]*"  # a whole command to type reads right in both worlds
 SETTING = r"`([a-z_]+)(?:=[^`]*)?`"

@@ -243,18 +243,18 @@ class RunSettings:
             raise SettingError(f"fold={self.fold!r} is neither {' nor '.join(get_args(Fold))}")
         if self.interpretation.ledger == "stream":
             raise SettingError(
-                "folded days share the budget of a person, or of a person-day; leave --ledger "
-                "stream (and --faithful) away, or --fold"
+                "folded days share the budget of a person, or of a person-day; leave "
+                '`ledger="stream"` (and `faithful=True`) away, or `fold`'
             )
         if self.method.presence == "flags":
             raise SettingError(
                 f"{self.method.name} tells who starts and stops, and who is there on several "
-                "folded days does both at once; use steered, or leave --fold away"
+                "folded days does both at once; use steered, or leave `fold` away"
             )
         if self.interpretation.jump != "clamp" and not self.method.of_paper:
             raise SettingError(
                 "who jumps on one folded day and starts on another would show the jump in what "
-                "they are asked; leave --jump split away, or --fold"
+                'they are asked; leave `jump="split"` away, or `fold`'
             )
 
     def _check_map(self) -> None:

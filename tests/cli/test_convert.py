@@ -185,7 +185,7 @@ def test_dates_and_times_of_day_may_stand_apart(tmp_path):
     ("flags", "words"),
     [
         (["--date", "t"], ["--date and --clock stand together"]),
-        (["--time-format", "%H:%M"], ["no year", "--date COLUMN --clock COLUMN"]),
+        (["--time-format", "%H:%M"], ["no year", "--date COLUMN and --clock COLUMN"]),
         (["--time-format", "%Q"], ["'%Q'", "%d/%m/%Y"]),
         (["--decimal", "x"], ["'x'", "comma"]),
     ],

@@ -7,6 +7,7 @@ import struct
 
 import pytest
 
+from retrasyn.cli.pages import in_flags
 from retrasyn.data.formats import Options, read_fixes
 from retrasyn.errors import InputError
 
@@ -44,7 +45,7 @@ def refuse(path, kind, *words, **options):
     """Check that reading is refused in one line with all the words."""
     with pytest.raises(InputError) as caught:
         rows_of(path, kind, **options)
-    message = str(caught.value)
+    message = in_flags(str(caught.value))
     assert "\n" not in message
     missing = [word for word in words if word not in message]
     assert not missing, f"{message!r} does not name {missing}"

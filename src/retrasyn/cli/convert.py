@@ -13,6 +13,7 @@ import typer
 
 from retrasyn.cli import options
 from retrasyn.cli.interrupts import saying_stopped
+from retrasyn.cli.pages import in_flags
 from retrasyn.errors import SettingError
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def convert(
         )
         write(real, out)
     for warning in summary.warnings:
-        sys.stderr.write(f"WARNING: {warning}\n")
+        sys.stderr.write(f"WARNING: {in_flags(warning)}\n")
     if as_json:
         print(json.dumps(_facts(real, summary), indent=2))
     elif not quiet:
@@ -167,7 +168,8 @@ def _counting(*, quiet: bool) -> Iterator[Callable[[int], None]]:
 def _facts(real: Trajectories, summary: ConversionSummary) -> dict[str, object]:
     """Return the summary, what a timestamp means and the coordinate system."""
     clock = None if real.clock is None else {"epoch": real.clock.epoch, "period": real.clock.period}
-    return {**summary.to_dict(), "clock": clock, "crs": real.crs}
+    warnings = [in_flags(warning) for warning in summary.warnings]
+    return {**summary.to_dict(), "warnings": warnings, "clock": clock, "crs": real.crs}
 
 
 def _show(out: Path, real: Trajectories, summary: ConversionSummary) -> None:

@@ -6,6 +6,7 @@ A wheel carries the pages (`hatch_build.py` puts them in); a clone has them in `
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -89,7 +90,7 @@ def in_flags(message: str) -> str:
 
     def flag(found: re.Match[str]) -> str:
         value = found[2] or found[3]
-        return f"--{found[1].replace('_', '-')}" + (f" {value}" if value else "")
+        return f"--{found[1].replace('_', '-')}" + (f" {shlex.quote(value)}" if value else "")
 
     return _SETTING.sub(flag, message)
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, Literal
 
 from retrasyn.data.discretise import ConversionSummary, discretise
@@ -15,10 +13,6 @@ from retrasyn.data.formats.tables import read_frame
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import InputError, SettingError
 from retrasyn.space import Box
-
-_FLAG = re.compile(
-    r"--([a-z][a-z-]*)(?: ('[^']*'|[A-Z]+\b|[^\s,;)]*[0-9%][^\s,;)]*|skip|file|folder))?"
-)
 
 
 class ConversionWarning(UserWarning):
@@ -69,20 +63,19 @@ def convert_with_summary(
     traj = getattr(source, "get_traj_id_col", None)  # of a MovingPandas collection
     if traj is not None and options.get("traj") is None:
         options = {**options, "traj": traj()}
-    with saying_it_in_python():
-        numbers: Literal["steps", "seconds"] = "steps" if steps["every"] is None else "seconds"
-        reading = Options(numbers=numbers, **options)
-        is_path = isinstance(source, (str, os.PathLike))
-        fixes = read_fixes(source, kind, reading) if is_path else read_frame(source, reading)
-        box = steps.get("box")
-        steps = {**steps, "box": None if box is None else Box(*box)}
-        return discretise(fixes, from_crs=reading.from_crs, **steps)
+    numbers: Literal["steps", "seconds"] = "steps" if steps["every"] is None else "seconds"
+    reading = Options(numbers=numbers, **options)
+    is_path = isinstance(source, (str, os.PathLike))
+    fixes = read_fixes(source, kind, reading) if is_path else read_frame(source, reading)
+    box = steps.get("box")
+    steps = {**steps, "box": None if box is None else Box(*box)}
+    return discretise(fixes, from_crs=reading.from_crs, **steps)
 
 
 def warn_of(summary: ConversionSummary) -> None:
     """Warn the caller of our caller of what may not be as it was meant."""
     for warning in summary.warnings:
-        warnings.warn(in_python(warning), ConversionWarning, stacklevel=3)
+        warnings.warn(warning, ConversionWarning, stacklevel=3)
 
 
 def recording_of(given: Any) -> Trajectories:
@@ -109,28 +102,3 @@ def recording_of(given: Any) -> Trajectories:
             stacklevel=3,
         )
     return real
-
-
-@contextmanager
-def saying_it_in_python() -> Iterator[None]:
-    """Turn the options of the command line that an error names into arguments."""
-    try:
-        yield
-    except (InputError, SettingError) as error:
-        raise type(error)(in_python(str(error))) from None
-
-
-def in_python(message: str) -> str:
-    """Return a message with arguments in the place of options.
-
-    >>> in_python("say --every 10min, or leave --on-error skip away")
-    'say every="10min", or leave on_error="skip" away'
-    """
-
-    def argument(flag: re.Match[str]) -> str:
-        name, value = flag[1].replace("-", "_"), flag[2]
-        if value is None:
-            return name
-        return f'{name}="{value.strip(chr(39))}"'
-
-    return _FLAG.sub(argument, message)

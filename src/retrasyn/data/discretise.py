@@ -118,7 +118,7 @@ def _doubts(real: Trajectories, summary: ConversionSummary) -> Iterator[str]:
     if summary.n_users == n_placed >= _MANY:
         yield (
             f"all {n_placed:,} fixes have a user of their own: does the column number the rows? "
-            "Name the persons with --user COLUMN"
+            'Name the persons with `user="COLUMN"`'
         )
     numbers = any(each.zone == SINCE_1970 for each in summary.understood)
     seconds = 0 if real.clock is None else (real.last_t + 1) * real.clock.period
@@ -126,13 +126,13 @@ def _doubts(real: Trajectories, summary: ConversionSummary) -> Iterator[str]:
         yield (
             "all times lie in January 1970: numbers were taken for seconds since then. That fits a "
             "simulation; days of a spreadsheet have to be written as dates, and steps go without "
-            "--every"
+            "`every`"
         )
     n_around = _n_around(real)
     if n_around:
         yield (
             f"{n_around:,} {'step crosses' if n_around == 1 else 'steps cross'} 180 degrees, where "
-            "a grid is torn apart; a --box beyond it, such as 170,-20,190,0, shifts longitudes"
+            "a grid is torn apart; a `box` beyond it, such as 170,-20,190,0, shifts longitudes"
         )
 
 

@@ -49,7 +49,7 @@ def folded(real: Trajectories, by: Fold = "day") -> Trajectories:
     if real.clock is None:
         raise InputError(
             "days cannot be folded: it is not known when timestamp 0 was; convert raw positions "
-            "with --every, which keeps the clock"
+            "with `every`, which keeps the clock"
         )
     if real.user_of_stream is None:
         raise InputError(
@@ -99,7 +99,7 @@ def whole_day(clock: Clock) -> tuple[int, int, Clock]:
     if per_day < 2 or abs(per_day * clock.period - _DAY) > 1e-6:  # noqa: PLR2004 - one is no day
         raise InputError(
             f"a step of {clock.period:g} s does not divide a day into equal parts; convert with "
-            "an --every that does, such as 10min or 1h"
+            "an `every` that does, such as 10min or 1h"
         )
     begin = dt.datetime.fromisoformat(clock.epoch)
     midnight = begin.replace(hour=0, minute=0, second=0, microsecond=0)

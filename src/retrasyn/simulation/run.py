@@ -308,7 +308,7 @@ def refuse_sparse(real: Trajectories) -> None:
     if real.last_t - real.first_t >= MOST_SPARSE and (active := Activity.of(real)).mean < 1.0:
         raise InputError(
             f"too few: {active.words}, so less than one report comes in per window; try a longer "
-            "--every or --fold day (retrasyn suggest FILE says which), or --anyway"
+            '`every` or `fold="day"` (retrasyn suggest FILE says which), or `anyway=True`'
         )
 
 

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import retrasyn
+from retrasyn.cli.pages import in_flags
 from retrasyn.data.converting import ConversionWarning
 from retrasyn.errors import InputError
 from support import foreign_files as made
@@ -184,7 +185,7 @@ GUESSED = {
     "a file for every run": (
         made.activities,
         {},
-        ["each file", "--user folder".replace("--user ", 'user="') + '"'],
+        ["each file", '`user="folder"`'],
     ),
     "trips": (text("a.csv", "trip_id,time,lon,lat", "{u},{t},{x},{y}"), {}, ["trip_id is a guess"]),
     "an id": (text("a.csv", "id,time,lon,lat", "{u},{t},{x},{y}"), {}, ["id is a guess"]),
@@ -246,7 +247,7 @@ REFUSED = {
         text("a.csv", "uid,time,lon,lat", "{u},{t},NaN,{y}"),
         ["line 2", "lon 'NaN'", "--on-error skip"],
     ),
-    "latitude and longitude swapped": (SWAPPED, ["beyond 90", "--x 'lat' --y 'lon'"]),
+    "latitude and longitude swapped": (SWAPPED, ["beyond 90", "--x lat and --y lon"]),
     "Web Mercator called degrees": (
         text("a.csv", "uid,time,lon,lat", "{u},{t},946215{x},5983{y}"),
         ["beyond 90", "--from-crs"],
@@ -325,7 +326,7 @@ def test_what_cannot_be_read_is_refused_with_the_cure(name, tmp_path):
     with pytest.raises(InputError) as caught:
         discretised(path)
 
-    message = str(caught.value)
+    message = in_flags(str(caught.value))
     assert str(path) in message or name == "a header alone"
     assert "\n" not in message
     assert not [word for word in words if word not in message], message

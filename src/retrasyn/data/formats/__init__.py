@@ -90,15 +90,11 @@ def _check_options(options: Options, row: Format) -> None:
     """Reject options about columns that do not fit a format."""
     for name in _ALL:
         if getattr(options, name) != getattr(_USUAL, name) and name not in row.columns:
-            takes = ", ".join(map(_flag, row.columns)) or "none"
+            takes = ", ".join(f"`{one}`" for one in row.columns) or "none"
             raise SettingError(
-                f"{_flag(name)} does not fit the format {row.name}, whose columns are fixed "
+                f"`{name}` does not fit the format {row.name}, whose columns are fixed "
                 f"(it takes {takes}); leave it away"
             )
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def _unzipped(path: Path, kind: str, options: Options | None) -> Iterator[Fixes]:

@@ -49,10 +49,10 @@ class Options:
     def __post_init__(self) -> None:
         if (self.date is None) != (self.clock is None) or (self.date and self.time):
             raise SettingError(
-                "--date and --clock stand together, in the place of --time; name both columns"
+                "`date` and `clock` stand together, in the place of `time`; name both columns"
             )
         if self.decimal not in {".", ","}:
-            raise SettingError(f"--decimal {self.decimal!r} is neither a point nor a comma")
+            raise SettingError(f"`decimal` {self.decimal!r} is neither a point nor a comma")
         if self.time_format is not None:
             _check_format(self.time_format)
         try:
@@ -70,13 +70,13 @@ def _check_format(form: str) -> None:
         read = dt.datetime.strptime(some.strftime(form), form)  # noqa: DTZ007 - compared by date
     except ValueError as error:
         raise SettingError(
-            f"--time-format {form!r} is not understood ({error}); write, for example, "
+            f"`time_format` {form!r} is not understood ({error}); write, for example, "
             "'%d/%m/%Y %H:%M:%S'"
         ) from None
     if read.date() != some.date():
         raise SettingError(
-            f"--time-format {form!r} has no year, month and day; where they stand in another "
-            "column, name both: --date COLUMN --clock COLUMN"
+            f"`time_format` {form!r} has no year, month and day; where they stand in another "
+            'column, name both: `date="COLUMN"` and `clock="COLUMN"`'
         )
 
 
@@ -147,7 +147,7 @@ def refusal(path: Path, line: int | None, message: str, place: str = "line") -> 
 
 def bad_row(path: Path, line: int | None, message: str, place: str = "line") -> InputError:
     """Return a refusal of a row that could be left out."""
-    return refusal(path, line, f"{message}; --on-error skip leaves such rows out", place)
+    return refusal(path, line, f'{message}; `on_error="skip"` leaves such rows out', place)
 
 
 def stem(path: Path) -> str:

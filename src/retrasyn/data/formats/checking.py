@@ -145,10 +145,10 @@ def _time_fault(rows: Rows, row: int, times: Times) -> str:
     if not value.is_valid or value.as_py() == "":
         return f"{name} is empty; remove this row or fill it in"
     if times.kind == "steps":
-        return f"{name} {_short(value)} is not a whole number; without --every it counts steps"
+        return f"{name} {_short(value)} is not a whole number; without `every` it counts steps"
     return (
         f"{name} {_short(value)} is not a time such as 2008-02-02 15:36:08 or a Unix time; say "
-        "how it is written, for example --time-format '%d.%m.%y %H:%M'"
+        'how it is written, for example `time_format="%d.%m.%y %H:%M"`'
     )
 
 
@@ -161,7 +161,7 @@ def _number_fault(rows: Rows, role: str, column: pa.Array, row: int) -> str:
     text = str(value.as_py())
     cure = "check the delimiter and the columns"
     if re.fullmatch(_WITH_COMMA, text):
-        cure = "if its comma marks decimals, say --decimal ,"
+        cure = 'if its comma marks decimals, say `decimal=","`'
     elif re.search(_DEGREES, text):
         cure = "write degrees as decimal numbers, those to the south and west with a minus"
     return f"{name} {_short(value)} is not a finite number; {cure}"
@@ -171,13 +171,13 @@ def _pole_fault(rows: Rows, value: float) -> str:
     x, y = rows.columns.names.get("x", "longitude"), rows.columns.names.get("y", "latitude")
     return (
         f"latitude {value:g} in {y} is beyond 90 degrees; perhaps {x} and {y} are swapped "
-        f"(--x '{y}' --y '{x}'), or the coordinates are projected (--from-crs)"
+        f'(`x="{y}"` and `y="{x}"`), or the coordinates are projected (`from_crs`)'
     )
 
 
 def _around_fault(rows: Rows, value: float) -> str:
     name = rows.columns.names.get("x", "longitude")
-    return f"longitude {value:g} in {name} is beyond 360 degrees; is it projected (--from-crs)?"
+    return f"longitude {value:g} in {name} is beyond 360 degrees; is it projected (`from_crs`)?"
 
 
 def _short(value: Any) -> str:

@@ -80,12 +80,12 @@ def find_columns(
         if not found
     ]
     if missing:
-        flags = " ".join(f"--{role} COLUMN" for role in missing)
-        whole = ", or say --user file if all of it is one person's" if "user" in missing else ""
+        settings = ", ".join(f'`{role}="COLUMN"`' for role in missing)
+        whole = ', or say `user="file"` if all of it is of one person' if "user" in missing else ""
         there = ", ".join(map(repr, list(names)[:30]))
         raise InputError(
             f"{path}: no column found for {', '.join(missing)} (it has {there}); name it with "
-            f"{flags}{whole}{', and check the delimiter' if len(names) == 1 else ''}"
+            f"{settings}{whole}{', and check the delimiter' if len(names) == 1 else ''}"
         )
     if shape:
         x = y = ""
@@ -128,5 +128,5 @@ class _Search:
         found = name if name in self.names else self.first([plain(name)])
         if not found:
             there = ", ".join(map(repr, list(self.names)[:30]))
-            raise InputError(f"{self.path} has no column {name!r} for --{role} (it has {there})")
+            raise InputError(f"{self.path} has no column {name!r} for `{role}` (it has {there})")
         return found

@@ -41,7 +41,7 @@ def whose(user: str | None, *also: str) -> Columns:
     if user in (FILE, FOLDER):
         return replace(_COLUMNS, user=f"the {user}", owner=user)
     known = ", ".join((FILE, FOLDER, *also))
-    raise SettingError(f"--user {user!r} does not fit this format; it is one of {known}")
+    raise SettingError(f"`user` {user!r} does not fit this format; it is one of {known}")
 
 
 def read_tracks(tracks: Tracks, options: Options) -> Iterator[Fixes]:

@@ -55,7 +55,7 @@ def guess(path: Path, formats: Mapping[str, Format]) -> str:
     if suffix not in _BY_CONTENT:
         raise InputError(
             f"{path} ends in {suffix or 'nothing'}, which says no format; name it, for example "
-            "--format csv"
+            '`format="csv"`'
         )
     if suffix == ".parquet":
         return _guess_parquet(path)
@@ -103,7 +103,7 @@ def _first_known(folder: Path, formats: Mapping[str, Format]) -> Path:
             # GeoLife's folders hold text files of labels beside the recordings
             if known and name != "labels.txt" and path.stat().st_size:
                 return path
-    raise InputError(f"{folder} holds no file of a known format; name its format with --format")
+    raise InputError(f"{folder} holds no file of a known format; name it as `format`")
 
 
 def _guess_parquet(path: Path) -> str:

@@ -108,8 +108,8 @@ def day_first_in(times: pa.Array, columns: Columns, path: Path) -> bool | None:
     except ValueError as error:
         raise InputError(
             f"{path}: {columns.names['time']} {str(error)!r} may begin with the day or with the "
-            "month, and no other date says which; say --time-format '%d/%m/%Y %H:%M:%S' or "
-            "--time-format '%m/%d/%Y %H:%M:%S', as it is written"
+            "month, and no other date says which; say, as it is written, "
+            '`time_format="%d/%m/%Y %H:%M:%S"` or `time_format="%m/%d/%Y %H:%M:%S"`'
         ) from None
 
 

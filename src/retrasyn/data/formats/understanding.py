@@ -88,12 +88,13 @@ class Understanding:
             return (
                 f"user = {columns.user} is a guess, since no column is named after persons: each "
                 f"value counts as a person of its own, and {multiplied}. Name the persons with "
-                f"--user COLUMN, or confirm with --user '{columns.user}'"
+                f'`user="COLUMN"`, or confirm with `user="{columns.user}"`'
             )
         if columns.doubt == "file" and n_users > 1:
             return (
                 f"nothing names the persons: each {columns.owner or columns.user} counts as a "
-                f"person of its own, and {multiplied}. Write --user folder if all files of a "
-                "folder are one person's, or confirm with --user file"
+                f"person of its own, and {multiplied}. "
+                'Write `user="folder"` if all files of a folder are of one person, or confirm with '
+                '`user="file"`'
             )
         return ""
