@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from retrasyn.data.trajectories import Trajectories
     from retrasyn.planning.suggestion import Suggestion
 
+Column = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Of raw positions, if its name is unusual.")
+]
+
 
 @saying_stopped("nothing was suggested")
 def suggest(
@@ -29,6 +33,10 @@ def suggest(
     finest: Annotated[
         str, typer.Option(metavar="1min", help="The shortest step to look at, of raw positions.")
     ] = "1min",
+    user: Column = None,
+    time: Column = None,
+    x: Column = None,
+    y: Column = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Suggest step, box, grid and window for a file, with the reason for each.
@@ -39,34 +47,40 @@ def suggest(
     """
     from retrasyn.planning import suggestion
 
-    real, converted = _read(source, finest)
+    named = {"user": user, "time": time, "x": x, "y": y}
+    columns = {name: column for name, column in named.items() if column is not None}
+    real, converted = _read(source, finest, columns)
     found = suggestion.suggest(real, epsilon=epsilon)
-    commands = _commands(found, source, converted=converted)
+    commands = _commands(found, source, columns, converted=converted)
     if as_json:
         print(json.dumps({**found.to_dict(), "commands": commands}, indent=2))
         return
     _show(found, commands)
 
 
-def _read(source: Path, finest: str) -> tuple[Trajectories, bool]:
+def _read(source: Path, finest: str, columns: dict[str, str]) -> tuple[Trajectories, bool]:
     """Read a file, and tell whether it was converted before."""
     from retrasyn.data.frames import COLUMNS
     from retrasyn.data.reading_files import SUFFIXES, read, read_raw
 
     known = source.suffix.lower() in SUFFIXES
-    if known and {"traj_id", "t"} <= set(read_raw(source).names) & set(COLUMNS):
+    if known and not columns and {"traj_id", "t"} <= set(read_raw(source).names) & set(COLUMNS):
         return read(source), True
-    return read(source, "auto", every=finest), False
+    return read(source, "auto", every=finest, **columns), False
 
 
-def _commands(found: Suggestion, source: Path, *, converted: bool) -> list[str]:
+def _commands(
+    found: Suggestion, source: Path, columns: dict[str, str], *, converted: bool
+) -> list[str]:
     """Return what to type: the conversion, unless that was done as suggested, and the run."""
     place, name = source, shlex.quote(str(source))
     first = []
     if not (converted and (found.as_recorded or found.every is None)):
         place = Path(f"{source.stem or source.name}.{found.every}.parquet")
         raw = "RAW" if converted else name
-        first = [f"retrasyn convert {raw} -o {shlex.quote(str(place))} --every {found.every}"]
+        told = "".join(f" --{name} {shlex.quote(column)}" for name, column in columns.items())
+        made = shlex.quote(str(place))
+        first = [f"retrasyn convert {raw} -o {made} --every {found.every}{told}"]
     made = shlex.quote(str(place))
     return [*first, f"retrasyn synthesize {made} -o synthetic.parquet {found.options}"]
 
