@@ -1,11 +1,13 @@
 """What `synthesize` returns: both parts, and what is usually done with them next."""
 
 import copy
+import dataclasses
 
 import matplotlib.pyplot as plt
 import pytest
 
 import retrasyn
+from retrasyn.data.metadata import Clock
 from retrasyn.errors import InputError, OutputError
 from retrasyn.simulation.city import city_roads
 from retrasyn.simulation.result import Synthesis
@@ -70,6 +72,19 @@ def test_the_report_compares_with_other_runs_at_the_same_budget_unless_told_not_
         assert "lpa: " in (tmp_path / f"{name}.html").read_text()
     result.report(tmp_path / "bare.html", with_runs=False)
     assert "lpa: " not in (tmp_path / "bare.html").read_text()
+
+
+@pytest.mark.parametrize("by", ["day", "person-day"])
+def test_days_that_were_folded_are_compared_with_folded_days(city, by, tmp_path):
+    clock = Clock("2026-05-04T00:00:00+00:00", 7200.0)  # 30 timestamps are two days and a half
+    recorded = dataclasses.replace(city, clock=clock)
+    result = retrasyn.synthesize(recorded, fold=by, **SETTINGS)
+    grid = retrasyn.Grid(retrasyn.Box(0, 0, 10, 10), 4)
+    wanted = retrasyn.evaluate(recorded.folded(by), result.synthetic, grid)
+    assert result.evaluate() == result.evaluate(recorded) == wanted
+    assert retrasyn.evaluate(recorded, result) == wanted
+    copy.copy(result).report(tmp_path / "report.html", real=recorded)
+    assert "lpa: " in (tmp_path / "report.html").read_text()
 
 
 def test_a_report_is_a_page(result, tmp_path):

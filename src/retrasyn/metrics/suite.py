@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from retrasyn.data.folding import Fold
     from retrasyn.data.trajectories import Trajectories
     from retrasyn.privacy.receipt import Receipt
 
@@ -217,6 +218,7 @@ def evaluate(
     """
     if isinstance(synthetic, tuple):
         synthetic, receipt = synthetic
+    real = folded_alike(real, receipt)
     if receipt is not None and not isinstance(grid, Grid):
         grid = receipt.grid if grid is None else grid
         box = receipt.box if box is None else box
@@ -259,6 +261,13 @@ def evaluate_pair(
         figures[metric.key] = metric.measure(pair, settings)
     own = {key: figures.pop(key) for key in _OWN}
     return Scores(**own, notes=pair.notes, added=figures)
+
+
+def folded_alike(real: Trajectories, receipt: Receipt | None) -> Trajectories:
+    """Return the real data on the timestamps of a release, as its receipt says."""
+    if receipt is None or receipt.folded is None or real.fold is not None:
+        return real
+    return real.folded(cast("Fold", receipt.folded.by))
 
 
 def grid_over(

@@ -68,16 +68,19 @@ def run_baselines(
         return measure(Pair.of(real, shown, pair.grid), only=only)
 
     found = {}
-    crowd = mean_crowd(real, _like(settings, DEFAULT_METHOD, seed), told("the mean"))
+    crowd = mean_crowd(real, _like(settings, DEFAULT_METHOD, seed, real), told("the mean"))
     found["static"] = measured(crowd, STATIC)
     for name in RIVALS:
-        run = synthesize(real, _like(settings, name, seed), progress=told(name))
+        run = synthesize(real, _like(settings, name, seed, real), progress=told(name))
         found[name] = measured(run.synthetic)
     return found
 
 
-def _like(settings: RunSettings, row: str, seed: int) -> RunSettings:
-    """Return the settings of another row; where points lie outside the box, they are dropped."""
+def _like(settings: RunSettings, row: str, seed: int, real: Trajectories) -> RunSettings:
+    """Return the settings of another row; where points lie outside the box, they are dropped.
+
+    Days are as they are in the data, folded or not.
+    """
     return RunSettings.of(
         row,
         grid=settings.grid,
@@ -87,6 +90,7 @@ def _like(settings: RunSettings, row: str, seed: int) -> RunSettings:
         ledger=settings.interpretation.ledger,
         seed=seed,
         outside="drop",
+        fold=None if real.fold is None else real.fold.by,
     )
 
 

@@ -102,11 +102,11 @@ class Synthesis(tuple[Trajectories, Receipt]):  # noqa: SLOT001 - it has two mor
         """
         from retrasyn.metrics.baselines import plain_baselines  # noqa: PLC0415 - as above
         from retrasyn.metrics.pair import Pair  # noqa: PLC0415 - as above
-        from retrasyn.metrics.suite import evaluate_pair  # noqa: PLC0415 - as above
+        from retrasyn.metrics.suite import evaluate_pair, folded_alike  # noqa: PLC0415 - as above
         from retrasyn.report.page import check_page, write_report  # noqa: PLC0415 - as above
         from retrasyn.simulation.baselines import run_baselines  # noqa: PLC0415 - it makes releases
 
-        place, real = Path(path), self._known(real)
+        place, real = Path(path), folded_alike(self._known(real), self.receipt)
         check_page(place)
         pair = Pair.of(real, self.synthetic, self.grid)
         shown: dict[str, Any] = {
