@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from retrasyn import demo_city, synthesize
+from retrasyn.privacy.receipt import Composition
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,12 @@ def test_what_is_wrong_with_a_release_is_said_first(receipt):
     )
     overspent = repr(dataclasses.replace(receipt, within_guarantee=False))
     assert overspent.startswith("Receipt(OUTSIDE THE GUARANTEE: retrasyn-p")
+
+
+def test_what_other_releases_cost_is_left_to_the_notebook(receipt):
+    second = dataclasses.replace(receipt, composition=Composition(2, 1.0, 5, 0))
+    assert repr(second) == repr(receipt)
+    assert "; release 2 of this data: epsilon 1 in total</strong>" in second._repr_html_()
 
 
 def test_a_notebook_shows_the_guarantee_and_what_is_left_open(receipt):

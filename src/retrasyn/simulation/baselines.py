@@ -40,7 +40,7 @@ def settings_of_receipt(receipt: Mapping[str, Any]) -> RunSettings | None:
             epsilon=receipt["epsilon"],
             window=receipt["window"],
             unit=receipt["unit"],
-            ledger=receipt["ledger"],
+            ledger="stream" if receipt["ledger"] == "stream" else "user",  # or of folded days
         )
     except (KeyError, TypeError, ValueError, RetraSynError):
         return None
