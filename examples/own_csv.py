@@ -11,8 +11,6 @@ from pathlib import Path
 import numpy as np
 
 import retrasyn
-from retrasyn.data.discretise import discretise
-from retrasyn.data.formats import read_fixes
 from retrasyn.metrics import Pair
 from retrasyn.receipts.files import receipt_place, write_with_receipt
 from retrasyn.report.page import write_report
@@ -37,9 +35,8 @@ def invent_taxis(path: Path) -> None:
 def main(folder: Path) -> None:
     """Go from a CSV file to a private Parquet file and a page that compares both."""
     invent_taxis(folder / "taxis.csv")
-    fixes = read_fixes(folder / "taxis.csv")  # columns are found by their names
-    real, summary = discretise(fixes, every="10min", box=BOX)
-    print(f"{summary.n_fixes:,} fixes of {summary.n_users} taxis: one kept per taxi and 10 minutes")
+    real = retrasyn.convert(folder / "taxis.csv", every="10min", box=BOX)
+    print(*real.notes)  # which column was taken for what
     synthetic, receipt = retrasyn.synthesize(real, window=10, grid=GRID)
     out = folder / "synthetic.parquet"
     receipt = write_with_receipt(synthetic, receipt, out, receipt_place(out))
