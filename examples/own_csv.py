@@ -34,7 +34,7 @@ def main(folder: Path) -> None:
     """Go from a CSV file to a private Parquet file and a page that compares both."""
     invent_taxis(folder / "taxis.csv")
     real = retrasyn.convert(folder / "taxis.csv", every="10min", box=BOX)
-    print("understood:", *real.notes)  # columns are found by their names
+    print(*real.notes)  # which column was taken for what
     result = retrasyn.synthesize(real, window=10, grid=GRID)
     synthetic, receipt = result
     out = folder / "synthetic.parquet"

@@ -63,6 +63,10 @@ READ = {
         made.excel(user=USERS, time=pd.to_datetime(TIMES), lon=LON, lat=LAT),
         {},
     ),
+    "openpyxl, texts alone": (
+        made.excel(user=USERS, time=TIMES, lon=list(map(str, LON)), lat=list(map(str, LAT))),
+        {},
+    ),
     "openpyxl, dates and times apart": (
         made.excel(
             user=USERS,

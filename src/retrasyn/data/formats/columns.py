@@ -15,8 +15,8 @@ from retrasyn.errors import InputError
 USERS = (
     *("userid", "uid", "user", "objectid", "oid", "taxiid", "vehicleid", "deviceid", "driverid"),
     *("agentid", "personid", "mmsi", "individuallocalidentifier", "trackerid", "tracker"),
-    *("individualid", "animalid", "tagid", "vesselid", "courierid", "riderid", "imei", "person"),
-    *("taxi", "vehicle", "device", "driver"),
+    *("individualid", "animalid", "tagid", "vesselid", "courierid", "riderid", "imei", "icao24"),
+    *("person", "taxi", "vehicle", "device", "driver"),
 )
 TRAJECTORIES = ("trajid", "trajectoryid", "tid", "tripid", "trackid", "traj", "trip", "journeyid")
 EITHER = ("id", "name")  # used as the user if there is no better column
@@ -85,7 +85,7 @@ def find_columns(
         there = ", ".join(map(repr, list(names)[:30]))
         raise InputError(
             f"{path}: no column found for {', '.join(missing)} (it has {there}); name it with "
-            f"{settings}{whole}{', and check the delimiter' if len(names) == 1 else ''}"
+            f"{settings}{whole}"
         )
     if shape:
         x = y = ""

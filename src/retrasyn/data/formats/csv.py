@@ -99,9 +99,9 @@ def _columns(names: list[str], options: Options, path: Path, *, headed: bool) ->
     try:
         columns = find_columns(names, options, path)
     except InputError as error:
-        if headed:
-            raise
-        raise InputError(f"{error}; its first line is no header: columns have numbers") from None
+        why = "" if headed else "; its first line is no header: columns have numbers"
+        why += "; is the delimiter another?" if len(names) == 1 else ""
+        raise InputError(f"{error}{why}") from None
     twice = [name for name in columns.wanted if names.count(name) > 1]
     if twice:
         raise InputError(f"{path}, line 1: the column {twice[0]} stands there twice; rename one")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,26 +42,31 @@ def _read(path: Path, whole: Path, options: Options) -> Iterator[Fixes]:
     pyogrio = load_extra("pyogrio", f"to read {path.name}")
     try:
         layer = _only_layer(pyogrio, path, whole)
-        with _opened(pyogrio, whole, layer) as (about, reader):
-            geometry = about["geometry_name"] or "wkb_geometry"
+        layers = pyogrio.raw.open_arrow(whole, layer=layer, use_pyarrow=True, batch_size=ROWS)
+        with ExitStack() as stack:
+            with _quiet_and_headed(pyogrio):
+                about, reader = stack.enter_context(layers)
             names = reader.schema.names
+            geometry = about["geometry_name"] or "wkb_geometry"
             columns = find_columns(
                 names, options, path, geometry=geometry if geometry in names else None
             )
             yield from fixes_of(reader, columns, path, options, crs=about["crs"])
     except (pyogrio.errors.DataSourceError, RuntimeError, pa.ArrowException) as error:
-        first = str(error).splitlines()[0][:200]
+        first = str(error).partition("; It might help")[0].splitlines()[0][:200]
         raise InputError(f"{path} cannot be read: {first}; check that the file is whole") from None
 
 
-def _opened(pyogrio: Any, path: Path, layer: str) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what GDAL finds odd and reads nevertheless
-        pyogrio.set_gdal_config_options(_HEADED)
-        try:
-            return pyogrio.raw.open_arrow(path, layer=layer, use_pyarrow=True, batch_size=ROWS)
-        finally:
-            pyogrio.set_gdal_config_options(dict.fromkeys(_HEADED))
+@contextmanager
+def _quiet_and_headed(pyogrio: Any) -> Iterator[None]:
+    """Open files without GDAL's warnings, and sheets whose first row is a header in any case."""
+    pyogrio.set_gdal_config_options(_HEADED)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what GDAL finds odd and reads nevertheless
+            yield
+    finally:
+        pyogrio.set_gdal_config_options(dict.fromkeys(_HEADED))
 
 
 def _only_layer(pyogrio: Any, path: Path, whole: Path) -> str:
