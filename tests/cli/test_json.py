@@ -28,6 +28,7 @@ RUNS = {
     "compare": ("real.parquet", "made.parquet", "real.parquet"),
     "convert": ("real.parquet", "-o", "new.parquet"),
     "validate": ("real.parquet", *BOX),
+    "suggest": ("real.parquet", "--epsilon", 4),
     "generate": (
         *("--network", "city", "--objects", 50, "--new", 5, "--steps", 5),
         *("-o", "new.parquet"),
@@ -62,7 +63,13 @@ FIELDS = {
         *("n_outside", "n_duplicates", "n_skipped", "n_unprojectable", "clock", "crs"),
         *("understood", "warnings"),
     },
-    "validate": {"usable", "counts", "grid", "faults", "notes"},
+    "validate": {
+        *("usable", "counts", "active", "extent", "outlook", "grid", "faults", "notes"),
+    },
+    "suggest": {
+        *("every", "period", "as_recorded", "fold", "box", "outside", "grid", "window"),
+        *("epsilon", "active", "outlook", "reasons", "options", "privacy", "commands"),
+    },
     "generate": {"points", "streams", "mean_length", "steps", "nodes", "edges"},
     "roads": {
         *("n_nodes", "n_edges", "length", "by_class", "n_one_way", "n_stubs", "n_doubled"),
@@ -75,6 +82,7 @@ FIELDS = {
     "plan": {
         *("method", "n_users", "epsilon", "window", "gap", "noise", "rows", "changes", "lifetime"),
         *("n_timestamps", "recommended", "simulated_reports", "n_simulated", "period"),
+        "outlook",
     },
     "fleet": {
         *("n_devices", "n_rounds", "n_missed", "n_reports", "n_heartbeats", "statuses"),

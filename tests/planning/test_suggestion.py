@@ -214,8 +214,8 @@ def test_the_release_of_folded_days_is_compared_with_folded_days(fixes, tmp_path
 
     assert done.code == 0
     folded = retrasyn.read(real).folded()
-    assert Activity.of(folded).words in done.err
-    assert found.outlook.words in done.err
+    assert Activity.of(folded).words in done.out
+    assert found.outlook.words in done.out
     assert "people active" not in made.with_name("made.parquet.receipt.json").read_text()
     grid = Grid(found.box, found.grid)
     ours = evaluate(folded, retrasyn.read(made), grid=grid)["density_error"]

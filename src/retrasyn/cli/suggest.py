@@ -43,7 +43,7 @@ def suggest(
 
     The suggestion was read off raw data, so it is not public; it says what that means.
 
-    Example: retrasyn suggest taxis.csv
+    Example: retrasyn suggest trips.parquet --epsilon 2
     """
     from retrasyn.planning import suggestion
 

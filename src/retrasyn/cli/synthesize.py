@@ -79,7 +79,6 @@ def synthesize(
 
     Example: retrasyn synthesize trips.csv -o synthetic.parquet --box 116.15,39.75,116.60,40.10
     """
-    from retrasyn.data.folding import folded_as
     from retrasyn.data.reading_files import read
     from retrasyn.data.uncertainty_files import UncertaintyTable
     from retrasyn.data.writing_files import check_apart, check_expressible, check_place
@@ -117,11 +116,6 @@ def synthesize(
             sys.stderr.write(f"note: {source}: {note}\n")
         if box is None and settings.public_map is None:
             settings = run.over_data(settings, real)
-        shown = folded_as(real, settings.fold)
-        if not anyway:
-            run.refuse_sparse(shown)
-        if not (as_json or quiet):
-            _say_outlook(shown, settings)
         table = None if errors is None else UncertaintyTable(settings.grid)
         with interruptible_progress(quiet or as_json) as progress:
             synthetic, receipt = run.synthesize(
@@ -149,20 +143,23 @@ def synthesize(
     if checkpoint is not None:
         checkpoints.discard(checkpoint)
     options.warn_of_seed(settings)
-    if as_json or not quiet:
-        print(receipt.to_json() if as_json else _summary(receipt, out, receipt_path))
+    if as_json:
+        print(receipt.to_json())
+    elif not quiet:
+        print(_summary(receipt, out, receipt_path))
+        print(*_outlook(real, settings), sep="\n")
 
 
-def _say_outlook(real: Trajectories, settings: RunSettings) -> None:
+def _outlook(real: Trajectories, settings: RunSettings) -> Iterator[str]:
     """Say who is there and what can be learnt, to who holds the data: it is in no receipt."""
     from retrasyn.data.activity import Activity
+    from retrasyn.data.folding import folded_as
     from retrasyn.planning.outlook import Outlook
 
-    active = Activity.of(real)
-    sys.stderr.write(f"{active.words}\n")
+    active = Activity.of(folded_as(real, settings.fold))
+    yield active.words
     if settings.method.division.private:
-        outlook = Outlook.of(settings, active.mean, active.n_timestamps)
-        sys.stderr.write(f"{outlook.words}\n")
+        yield Outlook.of(settings, active.mean, active.n_timestamps).words
 
 
 @contextlib.contextmanager

@@ -111,7 +111,7 @@ def suggest(real: Trajectories, *, epsilon: float = 1.0) -> Suggestion:
     (Box(x0=0.0, y0=0.0, x1=10.0, y1=10.0), 4, None)
     """
     box, outside = rounded_box(real.x, real.y)
-    rows = _Rows.of(real, box)
+    rows = _Visits.of(real, box)
     stay = rows.stay
     best: Outlook | None = None
     for fold, period in _candidates(real, rows):
@@ -181,7 +181,7 @@ def _rounded(box: Box) -> Box:
 
 
 def _candidates(
-    real: Trajectories, rows: _Rows
+    real: Trajectories, rows: _Visits
 ) -> Iterator[tuple[Fold | None, float | None]]:
     """Yield what may be suggested, the best first: no fold, then longer steps."""
     if real.clock is None:
@@ -239,7 +239,7 @@ def _reasons(
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _Visits:
     """Points by person and time, one per person and timestamp."""
 
     person: Numbers  # [n]
@@ -248,7 +248,7 @@ class _Rows:
     y: Values  # [n]
 
     @classmethod
-    def of(cls, real: Trajectories, box: Box) -> _Rows:
+    def of(cls, real: Trajectories, box: Box) -> _Visits:
         """Return the points inside a box; without users every stream counts as a person."""
         users = np.arange(real.n_streams) if real.user_of_stream is None else real.user_of_stream
         person, t = np.repeat(users, real.lengths), real.t
@@ -277,11 +277,11 @@ class _Rows:
         last = np.append(first[1:], self.t.size) - 1
         return float(np.median(self.t[last] - self.t[first] + self.usual_step))
 
-    def every(self, n_steps: int) -> _Rows:
+    def every(self, n_steps: int) -> _Visits:
         """Return the last point of every person in each longer step."""
         step = self.t // n_steps
         last = np.append((self.person[1:] != self.person[:-1]) | (np.diff(step) > 0), True)
-        return _Rows(self.person[last], step[last], self.x[last], self.y[last])
+        return _Visits(self.person[last], step[last], self.x[last], self.y[last])
 
     def active(self, real: Trajectories, fold: Fold | None, n_steps: int) -> Activity:
         """Count people at a time, of which several of a person's days are one."""
