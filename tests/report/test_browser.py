@@ -1,11 +1,15 @@
 """The page in a browser: it moves, it fits, it asks nothing of the network."""
 
+import functools
+
 import numpy as np
 import pytest
 
 from retrasyn.messages import Release, Uncertainty
 from retrasyn.report.content import KINDS
 from retrasyn.report.uncertainty import CellErrors
+from retrasyn.simulation import city as cities
+from support.command_line import run
 from support.report_pairs import (
     CLOCK,
     EDGES,
@@ -339,6 +343,34 @@ def test_every_bar_shows_its_baselines_apart(visit, report, size):
             assert edge["x"] - 2 <= middle <= edge["x"] + edge["width"] + 2
         places = {(round(letter["x"]), round(letter["y"])) for letter in letters}
         assert len(places) > 1
+
+
+@pytest.fixture(scope="module")
+def demo_report(tmp_path_factory):
+    """The report of the demo, with fewer people."""
+    folder = tmp_path_factory.mktemp("demo")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cities, "demo_city", functools.partial(cities.demo_city, n_users=1_000))
+        done = run("demo", "--out", folder, "--quiet")
+    assert done.code == 0, done.err
+    return folder / "report.html"
+
+
+@pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
+def test_the_report_of_the_demo_opens_with_its_verdict_and_has_all_baselines(
+    visit, demo_report, size
+):
+    page = visit(demo_report, size=size)
+    box = page.locator(".verdict").bounding_box()
+    assert box["y"] + box["height"] < page.locator(".player").bounding_box()["y"]
+    bars = page.locator(".gauge").all()
+    assert len(bars) == 10
+    for bar in bars:
+        assert {"U", "L", "E"} <= set(bar.locator(".tick b").all_inner_texts())
+        assert bar.locator(".chance").count() == 1
+    assert "M" in bars[0].locator(".tick b").all_inner_texts()
+    assert "standard error" in page.locator("#density .lede").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
 
 
 def test_the_reasons_of_the_verdict_can_be_opened(visit, report):

@@ -61,11 +61,11 @@ def test_a_use_is_as_good_as_its_worst_score(some):
     assert grades["where trips go"] == "good"
 
 
-def test_where_a_guess_lies_within_chance_nothing_is_to_be_used(some):
+def test_where_a_guess_is_as_good_as_the_best_nothing_is_to_be_used(some):
     ends = {"uniform": away(some, 0.2), "half": away(some, 0.2)}
     (*grades, _) = verdict(away(some, 0.1), ends)
     assert {grade.word for grade in grades} == {"do not use"}
-    assert all("within chance" in reason for grade in grades for reason in grade.reasons)
+    assert all("as good as the best" in reason for grade in grades for reason in grade.reasons)
 
 
 def test_what_cannot_be_compared_is_not_graded(some):

@@ -27,9 +27,7 @@ ComparisonBox = Annotated[
 
 WithoutBaselines = Annotated[
     bool,
-    typer.Option(
-        "--no-baselines", help="Leave out of the report what takes runs: mean, lpa and exact."
-    ),
+    typer.Option("--no-baselines", help="No mean, lpa and exact in the report: these take runs."),
 ]
 
 

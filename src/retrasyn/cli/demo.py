@@ -56,13 +56,11 @@ def demo(
         typer.Option(
             min=1,
             metavar="N",
-            help="Run a campaign instead: a service and so many made-up devices.",
+            help="Run a service and so many made-up devices instead.",
             show_default=False,
         ),
     ] = None,
-    rounds: Annotated[
-        int, typer.Option(min=1, help="With --devices: end after so many rounds.")
-    ] = 3600,
+    rounds: Annotated[int, typer.Option(min=1, help="With --devices: end after so many.")] = 3600,
     bare: comparing.WithoutBaselines = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the figures and files as JSON, and nothing else.")
@@ -74,8 +72,8 @@ def demo(
     """Make a small city with a rush hour, synthesise it privately, compare both in a report.
 
     With --live nothing is written: the map shows the synthetic city as it is made, the real one
-    beside it, until Ctrl-C. With --devices the city's people report to a service, a round every
-    second: its live map is at the address that is printed first, and --out keeps what it made.
+    beside it, until Ctrl-C. With --devices people report to a service every second; its live map
+    is at the address that is printed first.
 
     Example: retrasyn demo --out demo-out
     """

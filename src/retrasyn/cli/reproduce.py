@@ -77,9 +77,9 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments again, with our methods beside.
 
-    Printed is the first table of one study: the errors of all methods, if none is named. What was
-    already run in the folder is kept: stop at any time and go on later with the same
-    command. Data sets that are not given are generated, and labelled so.
+    The first table of a single study is printed. What was already run in the folder is kept: stop
+    at any time and go on later with the same command. Data sets that are not given are generated,
+    and labelled so.
 
     Example: retrasyn reproduce table3 --quick
     """

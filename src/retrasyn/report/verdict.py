@@ -91,22 +91,21 @@ def _way(
     leaves nothing to gain: the share is 0.
     """
     own = _loss(metric, scores)
-    guesses, ceilings = (
-        {name: _loss(metric, baselines[name]) for name in names if name in baselines}
-        for names in (GUESSES, CEILINGS)
-    )
-    guess, ceiling = (
-        min((loss for loss in losses.values() if math.isfinite(loss)), default=math.nan)
-        for losses in (guesses, ceilings)
-    )
+    guess, ceiling = (_least(metric, baselines, names) for names in (GUESSES, CEILINGS))
     if not math.isfinite(own + guess + ceiling):
         return None
     share = (guess - own) / (guess - ceiling) if guess > ceiling else 0.0
     at, low, high = (_figure(metric, loss) for loss in (own, guess, ceiling))
     if guess <= ceiling:
-        return share, f"{metric.title} {at}: a guess has {low}, within chance"
+        return share, f"{metric.title} {at}: a guess, {low}, is as good as the best, {high}"
     way = "no part" if share <= 0 else f"{min(share, 1):.0%}"
     return share, f"{metric.title} {at}: {way} of the way from a guess, {low}, to the best, {high}"
+
+
+def _least(metric: Metric, baselines: Mapping[str, Scores], names: Iterable[str]) -> float:
+    """Return the loss of the best of some baselines; NaN where none has any."""
+    losses = (_loss(metric, baselines[name]) for name in names if name in baselines)
+    return min(filter(math.isfinite, losses), default=math.nan)
 
 
 def _loss(metric: Metric, scores: Scores) -> float:
