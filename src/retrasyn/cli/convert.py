@@ -16,7 +16,7 @@ from retrasyn.cli.interrupts import saying_stopped
 from retrasyn.errors import SettingError
 
 if TYPE_CHECKING:
-    from retrasyn.data.discretise import ConversionSummary
+    from retrasyn.data.conversion_summary import ConversionSummary
     from retrasyn.data.trajectories import Trajectories
 
 _KINDS = (

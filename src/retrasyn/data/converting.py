@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from retrasyn.data.discretise import ConversionSummary, discretise
+from retrasyn.data.conversion_summary import ConversionSummary
+from retrasyn.data.discretise import discretise
 from retrasyn.data.formats import Options, read_fixes
 from retrasyn.data.formats.tables import read_frame
 from retrasyn.data.trajectories import Trajectories
