@@ -32,7 +32,7 @@ _KINDS = {
 }
 _SETTING_PAGES = {"campaign": "service.md", "map": "map.md#base-maps"}
 _GROUPS = {
-    "Data": "Trajectories read write demo_city",
+    "Data": "Trajectories convert read write demo_city",
     "Synthesis": "synthesize RunSettings METHODS Method Curator Roster Release",
     "Space": "Box Grid StateSpace",
     "Evaluation": "evaluate Scores",
