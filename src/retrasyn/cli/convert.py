@@ -17,7 +17,7 @@ from retrasyn.cli.pages import in_flags
 from retrasyn.errors import SettingError
 
 if TYPE_CHECKING:
-    from retrasyn.data.discretise import ConversionSummary
+    from retrasyn.data.conversion_summary import ConversionSummary
     from retrasyn.data.trajectories import Trajectories
 
 _KINDS = (
@@ -71,9 +71,9 @@ def convert(
     timezone: Annotated[str, typer.Option(help="Of times without an offset.")] = "UTC",
     time_format: Annotated[
         str | None,
-        typer.Option(metavar="'%d/%m/%Y %H:%M'", help="How times are written, as in strptime."),
+        typer.Option(metavar="'%d/%m/%Y %H:%M'", help="How times are written."),
     ] = None,
-    decimal: Annotated[str, typer.Option(help="The decimal sign: a point or a comma.")] = ".",
+    decimal: Annotated[str, typer.Option(help="A point or a comma.")] = ".",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")
     ] = False,

@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Literal
 
-from retrasyn.data.discretise import ConversionSummary, discretise
+from retrasyn.data.conversion_summary import ConversionSummary
+from retrasyn.data.discretise import discretise
 from retrasyn.data.formats import Options, read_fixes
 from retrasyn.data.formats.tables import read_frame
 from retrasyn.data.trajectories import Trajectories

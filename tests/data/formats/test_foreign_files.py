@@ -231,7 +231,15 @@ REFUSED = {
     "decimal commas unsaid": (german, ["line 2", "--decimal ,"]),
     "either day or month": (
         text("a.csv", "uid,time,lng,lat", "{u},05/06/2020 10:00,{x},{y}"),
-        ["'05/06/2020 10:00'", "--time-format '%d/%m/%Y"],
+        ["'05/06/2020 10:00'", "--time-format '%d/%m/%Y %H:%M'"],
+    ),
+    "either day or month, with halves of the day": (
+        text("a.csv", "uid,time,lng,lat", "{u},5.6.2020 9:05:10 PM,{x},{y}"),
+        ["--time-format '%d.%m.%Y %I:%M:%S %p'", "--time-format '%m.%d.%Y %I:%M:%S %p'"],
+    ),
+    "dates in another column": (
+        text("a.csv", "uid,day,time,lng,lat", "{u},2020-12-31,13:05:00,{x},{y}"),
+        ["'13:05:00' is a time of day", "--date COLUMN and --clock COLUMN"],
     ),
     "a time nobody knows": (
         text("a.csv", "uid,time,lng,lat", "{u},{t},{x},{y}", CHECKIN),

@@ -95,25 +95,31 @@ def whole_file(path: Path) -> Iterator[Path]:
 @contextmanager
 def unzipped(path: Path, suffixes: Collection[str]) -> Iterator[Path]:
     """Give the one file of an archive that ends in one of the suffixes, with those beside it."""
-    try:
-        with zipfile.ZipFile(path) as archive, TemporaryDirectory() as folder:
-            members = [each for each in archive.infolist() if _is_data(each.filename)]
-            known = [each for each in members if inner_suffix(each.filename) in suffixes]
-            if len(known) != 1:
-                names = ", ".join(each.filename for each in known[:5]) or "none"
-                raise InputError(
-                    f"{path} holds {len(known)} files of positions ({names}), not one; unpack it, "
-                    "and name the file or the folder"
-                )
-            if sum(each.file_size for each in members) > max(_FREE, _RATIO * path.stat().st_size):
-                raise InputError(f"{path} {_EXPANDS}")
-            home = Path(folder, path.stem)
-            home.mkdir()
-            for each in members:
-                Path(home, Path(each.filename).name).write_bytes(archive.read(each))
-            yield home / Path(known[0].filename).name
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, OSError) as error:
-        raise InputError(f"{path} cannot be unpacked: {error}; do it yourself") from None
+    with TemporaryDirectory() as folder:
+        home = Path(folder, path.stem)
+        try:
+            file = _unzip(path, home, suffixes)
+        except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+            raise InputError(f"{path} cannot be unpacked: {error}; do it yourself") from None
+        yield file
+
+
+def _unzip(path: Path, home: Path, suffixes: Collection[str]) -> Path:
+    """Unpack an archive, without its folders, and return the one file of positions."""
+    with zipfile.ZipFile(path) as archive:
+        members = [each for each in archive.infolist() if _is_data(each.filename)]
+        known = [each.filename for each in members if inner_suffix(each.filename) in suffixes]
+        if len(known) != 1:
+            raise InputError(
+                f"{path} holds {len(known)} files of positions ({', '.join(known[:5]) or 'none'}), "
+                "not one; unpack it, and name the file or the folder"
+            )
+        if sum(each.file_size for each in members) > max(_FREE, _RATIO * path.stat().st_size):
+            raise InputError(f"{path} {_EXPANDS}")
+        home.mkdir()
+        for each in members:
+            Path(home, Path(each.filename).name).write_bytes(archive.read(each))
+    return home / Path(known[0]).name
 
 
 def _is_data(name: str) -> bool:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _NUMBER = r"^\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\s*$"
 _WITH_COMMA = r"\s*-?[0-9]+,[0-9]+\s*"
 _DEGREES = r"[0-9]\s*(?:°|º|deg|'|[NSEWOnsewo]\s*$)"
+_TIME_OF_DAY = r"\s*[0-9]{1,2}:[0-9]{2}"
 _POLE = 90.0
 _AROUND = 360.0
 _MOSTLY = 0.5  # swapped columns break most rows, a bad row is isolated
@@ -146,6 +147,11 @@ def _time_fault(rows: Rows, row: int, times: Times) -> str:
         return f"{name} is empty; remove this row or fill it in"
     if times.kind == "steps":
         return f"{name} {_short(value)} is not a whole number; without `every` it counts steps"
+    if re.match(_TIME_OF_DAY, str(value.as_py())):
+        return (
+            f"{name} {_short(value)} is a time of day; if dates stand in another column, name "
+            'both: `date="COLUMN"` and `clock="COLUMN"`'
+        )
     return (
         f"{name} {_short(value)} is not a time such as 2008-02-02 15:36:08 or a Unix time; say "
         'how it is written, for example `time_format="%d.%m.%y %H:%M"`'

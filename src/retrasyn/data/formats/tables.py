@@ -16,7 +16,7 @@ from retrasyn.data.formats.base import Fixes, Options, Rows, constant, owner_of
 from retrasyn.data.formats.checking import check
 from retrasyn.data.formats.columns import find_columns, plain
 from retrasyn.data.formats.delimited import column, points_of_text
-from retrasyn.data.formats.times import is_day_first, is_text
+from retrasyn.data.formats.times import formats_of, is_day_first, is_text
 from retrasyn.data.formats.understanding import Columns
 from retrasyn.errors import InputError
 
@@ -106,10 +106,11 @@ def day_first_in(times: pa.Array, columns: Columns, path: Path) -> bool | None:
     try:
         return is_day_first(times)
     except ValueError as error:
+        day, month = formats_of(str(error))
         raise InputError(
             f"{path}: {columns.names['time']} {str(error)!r} may begin with the day or with the "
-            "month, and no other date says which; say, as it is written, "
-            '`time_format="%d/%m/%Y %H:%M:%S"` or `time_format="%m/%d/%Y %H:%M:%S"`'
+            f'month, and no other date says which; say `time_format="{day}"` or '
+            f'`time_format="{month}"`'
         ) from None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import string
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -107,6 +108,21 @@ def is_day_first(column: pa.Array) -> bool | None:
     if max(first, second) <= _MONTHS:
         raise ValueError(text[0].as_py())
     return bool(first > _MONTHS)
+
+
+def formats_of(text: str) -> tuple[str, str]:
+    """Return the formats of a time that may begin with the day or with the month.
+
+    >>> formats_of("05.06.2020 10:00")
+    ('%d.%m.%Y %H:%M', '%m.%d.%Y %H:%M')
+    """
+    date, gap, clock = re.match(r"(\S+)(\D*)(.*)", text).groups()  # type: ignore[union-attr]
+    mark = re.search(r"\D", date)[0]  # type: ignore[index]
+    hour = "%I" if text[-1] in "mM" else "%H"
+    tail = ":".join((hour, "%M", "%S")[: clock.count(":") + 1]) if clock else ""
+    tail += "" if hour == "%H" else clock[-3:-2].strip(string.digits) + "%p"
+    first, second = (f"{mark}".join((*order, "%Y")) for order in (("%d", "%m"), ("%m", "%d")))
+    return f"{first}{gap}{tail}", f"{second}{gap}{tail}"
 
 
 def _from_format(column: pa.Array, options: Options) -> Times:
