@@ -85,8 +85,9 @@ def test_a_person_day_receipt_says_that_the_person_is_not_protected(real):
     assert receipt.ledger == receipt.lifetime.per == "person-day"
     days = receipt.folded.most_days
     most = days * receipt.lifetime.epsilon
-    assert f"the most active has {days} days, which together cost at most epsilon {most:g}" in (
-        receipt.not_protected[0]
+    assert (
+        f"the most active has {days} days, which together cost at most epsilon {most:g}"
+        in (receipt.not_protected[0])
     )
     assert not receipt.within_epsilon_per_person
 
