@@ -30,7 +30,8 @@ def variance(n_users, side, gap=21):
 
 def test_beyond_the_finest_grid_the_noise_of_a_window_is_that_of_a_whole_map():
     found = outlook(336)
-    over_a_window = [side**2 * variance(336, side) / 21 for side in (found.finest, found.finest + 1)]
+    sides = found.finest, found.finest + 1
+    over_a_window = [side**2 * variance(336, side) / 21 for side in sides]
     assert over_a_window[0] <= 1 < over_a_window[1]
 
 
@@ -85,7 +86,9 @@ def test_what_to_try_is_enough():
     assert outlook(1).best is None
 
 
-@pytest.mark.parametrize(("n_users", "side", "closer"), [(84, 3, True), (336, 6, True), (20, 4, False)])
+@pytest.mark.parametrize(
+    ("n_users", "side", "closer"), [(84, 3, True), (336, 6, True), (20, 4, False)]
+)
 def test_in_the_built_in_cities_a_release_is_closer_than_a_uniform_map_within_the_limit(
     n_users, side, closer
 ):

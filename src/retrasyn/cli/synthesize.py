@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -143,11 +143,9 @@ def synthesize(
     if checkpoint is not None:
         checkpoints.discard(checkpoint)
     options.warn_of_seed(settings)
-    if as_json:
-        print(receipt.to_json())
-    elif not quiet:
-        print(_summary(receipt, out, receipt_path))
-        print(*_outlook(real, settings), sep="\n")
+    if as_json or not quiet:
+        outlook = _outlook(real, settings)
+        print(receipt.to_json() if as_json else _summary(receipt, out, receipt_path, outlook))
 
 
 def _outlook(real: Trajectories, settings: RunSettings) -> Iterator[str]:
@@ -213,7 +211,7 @@ def _check_errors(errors: Path, settings: RunSettings, checkpoint: Path | None) 
         )
 
 
-def _summary(receipt: Receipt, out: Path, receipt_path: Path) -> str:
+def _summary(receipt: Receipt, out: Path, receipt_path: Path, outlook: Iterable[str]) -> str:
     """Say what happened in a few lines."""
     from retrasyn.privacy.receipt import describe_composition
 
@@ -238,5 +236,5 @@ def _summary(receipt: Receipt, out: Path, receipt_path: Path) -> str:
         f"{receipt.gap}: {receipt.n_reports:,} reports of {receipt.n_users:,} users\n"
         f"{spent}\n"
         f"{counted}\n"
-        f"{receipt_path}: what is and what is not protected"
+        f"{receipt_path}: what is and what is not protected\n" + "\n".join(outlook)
     )

@@ -52,7 +52,9 @@ def validate(
     settings = RunSettings.of(grid=cells, epsilon=epsilon, window=window)
     found = validation.validate(source, box=extent, grid=grid)
     active = found.activity
-    outlook = active and Outlook.of(settings, active.mean, active.n_timestamps)
+    outlook = None
+    if active is not None:
+        outlook = Outlook.of(settings, active.mean, active.n_timestamps)
     if as_json:
         learnt = None if outlook is None else outlook.to_dict()
         print(json.dumps({**found.to_dict(), "outlook": learnt}, indent=2))

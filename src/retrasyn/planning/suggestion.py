@@ -138,7 +138,9 @@ def suggest(real: Trajectories, *, epsilon: float = 1.0) -> Suggestion:
             epsilon=epsilon,
             active=active,
             outlook=outlook,
-            reasons=_reasons(stay * (own or 1.0), own is not None, fold, outside, outlook),
+            reasons=_reasons(
+                fold, outside, outlook, stay=stay * (own or 1.0), timed=own is not None
+            ),
         )
     most = 0.0 if best is None else best.n_users
     raise InputError(
@@ -180,22 +182,21 @@ def _rounded(box: Box) -> Box:
     return Box(*low, *high)
 
 
-def _candidates(
-    real: Trajectories, rows: _Visits
-) -> Iterator[tuple[Fold | None, float | None]]:
+def _candidates(real: Trajectories, rows: _Visits) -> Iterator[tuple[Fold | None, float | None]]:
     """Yield what may be suggested, the best first: no fold, then longer steps."""
     if real.clock is None:
         yield None, None
         return
     own = real.clock.period
     shortest, longest = own * rows.usual_step, own * max(rows.stay / 2, rows.usual_step)
-    steps = [step for step in _STEPS if shortest <= step <= longest and step % own == 0] or [own]
+    whole = [float(step) for step in _STEPS if step % own == 0]
+    steps = [step for step in whole if shortest <= step <= longest] or [own]
     for step in reversed(steps):
-        yield None, float(step)
+        yield None, step
     if real.user_of_stream is not None:
         for step in reversed(steps):
             if step < _DAY and _DAY % step == 0:
-                yield "day", float(step)
+                yield "day", step
 
 
 def _window(stay: float, folded_step: float | None) -> int:
@@ -213,14 +214,18 @@ def _window(stay: float, folded_step: float | None) -> int:
 
 
 def _reasons(
-    stay: float, timed: bool, fold: Fold | None, outside: float, outlook: Outlook
+    fold: Fold | None, outside: float, outlook: Outlook, *, stay: float, timed: bool
 ) -> dict[str, str]:
     """Say why, by the name of the option."""
-    stays = f"half of all stays last {stay / 60:,.0f} min or more" if timed else (
-        f"half of all stays last {stay:,.0f} timestamps or more"
+    stays = (
+        f"half of all stays last {stay / 60:,.0f} min or more"
+        if timed
+        else (f"half of all stays last {stay:,.0f} timestamps or more")
     )
-    kept = "it holds all points" if not outside else (
-        f"it holds all but {outside:.2%} of the points, which would make it much larger"
+    kept = (
+        "it holds all points"
+        if not outside
+        else (f"it holds all but {outside:.2%} of the points, which would make it much larger")
     )
     reasons = {
         "every": f"the longest step at which people move by at most a cell, on average; {stays}",
@@ -260,7 +265,8 @@ class _Visits:
     @property
     def _steps(self) -> Numbers:
         """Timestamps from each point to the next of the same person: [fewer than n]."""
-        return np.diff(self.t)[self.person[1:] == self.person[:-1]]
+        steps: Numbers = np.diff(self.t)[self.person[1:] == self.person[:-1]]
+        return steps
 
     @property
     def usual_step(self) -> int:
@@ -270,9 +276,7 @@ class _Visits:
     @property
     def stay(self) -> float:
         """Timestamps that people stay as a rule, with gaps of up to three usual steps."""
-        goes_on = (self.person[1:] == self.person[:-1]) & (
-            np.diff(self.t) <= 3 * self.usual_step
-        )
+        goes_on = (self.person[1:] == self.person[:-1]) & (np.diff(self.t) <= 3 * self.usual_step)
         first = np.flatnonzero(np.append(True, ~goes_on))
         last = np.append(first[1:], self.t.size) - 1
         return float(np.median(self.t[last] - self.t[first] + self.usual_step))

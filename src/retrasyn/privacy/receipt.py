@@ -122,11 +122,8 @@ class FoldedDays:
             return (midnight,)
         total = None if lifetime.epsilon is None else self.most_days * lifetime.epsilon
         spent = "without bound" if total is None else f"epsilon {total:,.6g}"
-        return (
-            f"a person: only a day of theirs is; the most active has {self.most_days:,} days, "
-            f"which together cost at most {spent}",
-            midnight,
-        )
+        person = f"a person: only a day of theirs is; the most active has {self.most_days:,} days"
+        return f"{person}, which together cost at most {spent}", midnight
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,8 +334,8 @@ def state_guarantee(
         else "sequences with the same presence"
     )
     return (
-        f"For one {whose} and any {window} consecutive {unit}s{where}, everything sent about them is "
-        f"{epsilon:g}-locally differentially private in total, for any two {pairs}."
+        f"For one {whose} and any {window} consecutive {unit}s{where}, everything sent about them "
+        f"is {epsilon:g}-locally differentially private in total, for any two {pairs}."
     )
 
 

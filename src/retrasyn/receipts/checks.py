@@ -345,10 +345,11 @@ def check_reading(receipt: Receipt) -> Check:
     except (SettingError, KeyError, TypeError) as error:
         return judge("reading", fields, [f"the reading is none: {error}"], "")
     named = receipt.worst_window.person_position.per == "person"
+    ledger = ledger_of(reading.ledger, receipt.folded) if named else "stream"
     for name, stated, right in (
         ("unit", receipt.unit, reading.unit),
         ("jump", receipt.jump, reading.jump),
-        ("ledger", receipt.ledger, ledger_of(reading.ledger, receipt.folded) if named else "stream"),
+        ("ledger", receipt.ledger, ledger),
         ("length_scale_from_data", receipt.length_scale_from_data, reading.length_scale == "data"),
     ):
         if stated != right:

@@ -41,7 +41,8 @@ def _facts(receipt: Receipt) -> Iterable[str]:
     yield _row("presence", receipt.presence)
     yield _row("counted per", receipt.ledger)
     if (folded := receipt.folded) is not None:
-        yield _row("folded by", f"{folded.by}; the most active person has {folded.most_days:,} days")
+        most = f"the most active person has {folded.most_days:,} days"
+        yield _row("folded by", f"{folded.by}; {most}")
     yield _row(
         "time", f"{receipt.timestamps:,} timestamps, {receipt.first_t:,} to {receipt.last_t:,}"
     )
