@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import textwrap
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -171,13 +170,11 @@ def _report(
     from retrasyn.data.writing_files import write
     from retrasyn.errors import OutputError
     from retrasyn.files import replacing
-    from retrasyn.metrics.baselines import plain_baselines
     from retrasyn.metrics.pair import Pair
     from retrasyn.metrics.suite import evaluate_pair
     from retrasyn.receipts.files import receipt_place, write_with_receipt
     from retrasyn.report.page import check_available, write_report
     from retrasyn.report.uncertainty import CellErrors
-    from retrasyn.simulation.baselines import run_baselines
     from retrasyn.simulation.city import demo_city
     from retrasyn.simulation.run import synthesize
 
@@ -198,11 +195,9 @@ def _report(
     with replacing(receipt_place(out / "synthetic.parquet")) as temporary:
         receipt = write_with_receipt(synthetic, receipt, out / "synthetic.parquet", temporary)
     pair = Pair.of(real, synthetic, settings.grid)
-    measure = partial(evaluate_pair, seed=seed)
-    scores, baselines = measure(pair), plain_baselines(pair, measure, seed=seed)
-    if with_runs:
-        with interruptible_progress(quiet) as progress:
-            baselines |= run_baselines(real, settings, pair, measure, progress=progress, seed=seed)
+    scores = evaluate_pair(pair, seed=seed)
+    terms = settings if with_runs else None
+    baselines = comparing.score_baselines(real, pair, terms, quiet=quiet, seed=seed)
     report = out / "report.html"
     content = write_report(
         report,

@@ -7,7 +7,6 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,13 +22,13 @@ from retrasyn.cli.comparing import (
     pair_of,
     read_file,
     read_receipt,
+    score_baselines,
 )
-from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
+from retrasyn.cli.interrupts import saying_stopped
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from retrasyn.data.trajectories import Trajectories
     from retrasyn.metrics.pair import Pair
     from retrasyn.metrics.suite import Metric, Scores
     from retrasyn.roads.network import RoadNetwork
@@ -100,9 +99,8 @@ def evaluate(
     if report is not None:
         from retrasyn.report.page import write_report
 
-        with interruptible_progress(quiet or as_json) as progress:
-            terms = None if bare else _terms(receipt)
-            baselines = _baselines(recorded, pair, terms, settings, progress)
+        terms = None if bare else _terms(receipt)
+        baselines = score_baselines(recorded, pair, terms, quiet=quiet or as_json, **settings)
         content = write_report(
             report,
             pair,
@@ -138,25 +136,6 @@ def _terms(receipt: dict[str, Any] | None) -> RunSettings | None:
             "note: no receipt tells budget, window and box: mean, lpa and exact are left out\n"
         )
     return terms
-
-
-def _baselines(
-    real: Trajectories,
-    pair: Pair,
-    terms: RunSettings | None,
-    settings: dict[str, Any],
-    progress: Callable[..., None],
-) -> dict[str, Scores]:
-    """Score what the release is compared with in a report."""
-    from retrasyn.metrics.baselines import plain_baselines
-    from retrasyn.metrics.suite import evaluate_pair
-    from retrasyn.simulation.baselines import run_baselines
-
-    measure, seed = partial(evaluate_pair, **settings), settings["seed"]
-    found = plain_baselines(pair, measure, seed=seed)
-    if terms is not None:
-        found |= run_baselines(real, terms, pair, measure, progress=progress, seed=seed)
-    return found
 
 
 def _within(network: RoadNetwork, crs: str | None, box: Box, name: str) -> RoadNetwork:

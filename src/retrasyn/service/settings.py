@@ -250,7 +250,7 @@ class ServerSettings(SettingsTable):
     )
     tls_key: Path | None = Field(default=None, description="PEM file with the certificate's key.")
     operator_token_file: Path | None = Field(
-        default=None, description="File of the operator's token; made in the folder if not set."
+        default=None, description="File with the operator's token; made in the folder if not set."
     )
     public_url: str | None = Field(
         default=None,
