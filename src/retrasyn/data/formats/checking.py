@@ -167,7 +167,7 @@ def _number_fault(rows: Rows, role: str, column: pa.Array, row: int) -> str:
     text = str(value.as_py())
     cure = "check the delimiter and the columns"
     if re.fullmatch(_WITH_COMMA, text):
-        cure = "if its comma marks decimals, say --decimal ,"
+        cure = "if its comma marks decimals, say --decimal ','"
     elif re.search(_DEGREES, text):
         cure = "write degrees as decimal numbers, those to the south and west with a minus"
     return f"{name} {_short(value)} is not a finite number; {cure}"
