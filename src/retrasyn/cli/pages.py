@@ -6,7 +6,6 @@ A wheel carries the pages (`hatch_build.py` puts them in); a clone has them in `
 from __future__ import annotations
 
 import re
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -90,7 +89,10 @@ def in_flags(message: str) -> str:
 
     def flag(found: re.Match[str]) -> str:
         value = found[2] or found[3]
-        return f"--{found[1].replace('_', '-')}" + (f" {shlex.quote(value)}" if value else "")
+        name = f"--{found[1].replace('_', '-')}"
+        if not value:
+            return name
+        return f"{name} {value}" if re.fullmatch(r"[\w%+:./-]+", value) else f"{name} '{value}'"
 
     return _SETTING.sub(flag, message)
 

@@ -48,8 +48,9 @@ def convert(
             input does not.
         dense: Number steps in which nobody was seen away.
         progress: Given the number of positions read so far.
-        **options: ``user``, ``time``, ``x``, ``y``, ``traj`` name columns; ``timezone``,
-            ``on_error`` and ``from_crs`` are those of ``retrasyn convert``.
+        **options: ``user``, ``time`` (or ``date`` and ``clock``), ``x``, ``y``, ``traj`` name
+            columns; ``time_format``, ``timezone``, ``decimal``, ``on_error`` and ``from_crs`` are
+            those of ``retrasyn convert``.
     """
     asked = {"every": every, "box": box, "to_crs": to_crs, "dense": dense, "progress": progress}
     real, summary = convert_with_summary(source, format, asked, options)
