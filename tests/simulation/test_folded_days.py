@@ -8,8 +8,10 @@ import pytest
 import retrasyn
 from retrasyn import METHODS, Box, Grid, RunSettings, demo_city
 from retrasyn.errors import SettingError
+from retrasyn.privacy.receipt import FoldedDays, Lifetime
 from retrasyn.receipts.verify import verify
 from retrasyn.simulation.run import SimulatedRun
+from retrasyn.simulation.stream import Live
 from support.folding import PER_DAY, with_clock
 
 BOX = Box(0, 0, 10, 10)
@@ -172,6 +174,18 @@ def test_all_methods_but_flags_can_fold():
     assert set(FOLDABLE) <= foldable
     for name in foldable:
         settings_for(name, "day")
+
+
+def test_what_is_not_private_names_no_sum_of_days(real):
+    limits = FoldedDays("person-day", 3).limits(Lifetime("person-day", 12, 3, None))
+    assert limits[0].endswith("the most active has 3 days, whose cost has no bound")
+    receipt, _ = heard(real, settings_for("exact", "day", jump="clamp"))
+    assert receipt.headline.startswith("NOT PRIVATE")
+
+
+def test_a_running_stream_cannot_be_folded():
+    with pytest.raises(SettingError, match="no days to fold"):
+        Live.start(settings_for("steered", "day"))
 
 
 def test_data_of_almost_nobody_over_very_long_is_refused_with_the_cure():

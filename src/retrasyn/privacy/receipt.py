@@ -120,10 +120,12 @@ class FoldedDays:
         midnight = "a window across midnight: its two parts lie far apart on the folded day"
         if self.by != PERSON_DAY:
             return (midnight,)
-        total = None if lifetime.epsilon is None else self.most_days * lifetime.epsilon
-        spent = "without bound" if total is None else f"epsilon {total:,.6g}"
+        each = lifetime.epsilon
+        together = "whose cost has no bound"
+        if each is not None:
+            together = f"which together cost at most epsilon {self.most_days * each:,.6g}"
         person = f"a person: only a day of theirs is; the most active has {self.most_days:,} days"
-        return f"{person}, which together cost at most {spent}", midnight
+        return f"{person}, {together}", midnight
 
 
 @dataclass(frozen=True, slots=True)
