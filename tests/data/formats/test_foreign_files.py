@@ -227,6 +227,14 @@ REFUSED = {
         text("checkins.txt", "", "{u}\t{t}Z\t{y}\t{x}\t1"),
         ["--user COLUMN", "no header", "'1', '2'"],
     ),
+    "columns of anything, without a header": (
+        text("a.csv", "", "{u},{t},{y},{x}", [time.replace("T", " ") for time in TIMES]),
+        ["--user COLUMN", "no header"],
+    ),
+    "numbers without a header": (
+        text("a.csv", "", "7,{t},4,5", SECONDS),
+        ["--user COLUMN", "no header", "'1', '2'"],
+    ),
     "decimal commas unsaid": (german, ["line 2", "--decimal ','"]),
     "either day or month": (
         text("a.csv", "uid,time,lng,lat", "{u},05/06/2020 10:00,{x},{y}"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import os
+import shutil
 import zipfile
 import zlib
 from collections import deque
@@ -118,7 +119,11 @@ def _unzip(path: Path, home: Path, suffixes: Collection[str]) -> Path:
             raise InputError(f"{path} {_EXPANDS}")
         home.mkdir()
         for each in members:
-            Path(home, Path(each.filename).name).write_bytes(archive.read(each))
+            with (
+                archive.open(each) as packed,
+                Path(home, Path(each.filename).name).open("wb") as out,
+            ):
+                shutil.copyfileobj(packed, out)
     return home / Path(known[0]).name
 
 

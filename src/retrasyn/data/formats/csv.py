@@ -63,8 +63,11 @@ def _split(line: str, delimiter: str) -> list[str]:
 
 
 def _has_header(names: list[str]) -> bool:
-    """Whether the first line holds names, not a row: a row has a time or a fraction."""
-    return all(_time_type(name) == pa.string() or name.isdecimal() for name in names)
+    """Whether the first line holds names, not a row: a row has a time, a fraction or no words."""
+    numbers = [name for name in names if _time_type(name) != pa.string()]
+    if len(numbers) < len(names):
+        return all(name.isdecimal() for name in numbers)
+    return names == [str(number) for number in range(len(names))]  # as pandas counts columns
 
 
 def _layout(path: Path, header: bytes, rest: bytes, options: Options) -> Layout:

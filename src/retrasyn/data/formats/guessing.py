@@ -60,10 +60,10 @@ def guess(path: Path, formats: Mapping[str, Format]) -> str:
     if suffix == ".parquet":
         return _guess_parquet(path)
     head = beginning(path, _HEAD)
-    return _guess_json(path, head) if suffix in _JSON else _guess_lines(head)
+    return _guess_json(path, head) if suffix in _JSON else _guess_lines(head, suffix)
 
 
-def _guess_lines(head: bytes) -> str:
+def _guess_lines(head: bytes, suffix: str) -> str:
     """Return the format of a text with one position per line."""
     first = head.partition(b"\n")[0].strip()
     if first.split(b"\t")[0] in {b"newpoint", b"point", b"disappearpoint"}:
@@ -73,7 +73,8 @@ def _guess_lines(head: bytes) -> str:
     if first.decode(errors="replace").split(",") == HEADER:
         return "yjmob"
     bare = first.split(b",")
-    return "tdrive" if len(bare) == 4 and bare[1][:4].isdigit() else "csv"  # noqa: PLR2004
+    is_bare = len(bare) == 4 and bare[1][:4].isdigit()  # noqa: PLR2004
+    return "tdrive" if is_bare and suffix == ".txt" else "csv"
 
 
 def known_suffixes(formats: Mapping[str, Format]) -> set[str]:
