@@ -16,6 +16,8 @@ INSTALL := $(BIN)/python -m pip install --quiet
 PINNED  := $(INSTALL) --require-hashes --requirement requirements/build.txt
 NODE    = $$([ -z "$$($(PYTHON) viewer/making.py requires)" ] || echo --requirement requirements/node.txt)
 LINK    := $(INSTALL) --no-deps --no-build-isolation --editable .
+# pip is silent for as long as it takes.
+told    = @echo "Installing $$(cat requirements/build.txt requirements/$(1).txt | grep -c ==) pinned packages into $(VENV): about a minute"
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11.5 --generate-hashes --no-annotate --no-header \
 	--quiet $(NEWER)
 # The live map. RETRASYN_NO_VIEWER=1 leaves it out, for those without a network.
@@ -41,7 +43,7 @@ demo: $(RUNS)
 
 demo-live: $(RUNS)
 	$(VIEWER)
-	$(BIN)/retrasyn demo-live
+	$(BIN)/retrasyn demo --devices 1000
 
 test: viewer
 	$(MAKE) --no-print-directory --jobs 2 lint kernels
@@ -123,16 +125,19 @@ viewer: $(READY)
 
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else "RetraSyn needs Python 3.11 or newer, this is %d.%d; try: make PYTHON=python3.11 $(MAKECMDGOALS)" % v[:2])'
-	$(PYTHON) -m venv $(VENV)
+	@echo "Making the environment $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
 
 $(RUNS): $(VENV)/pyvenv.cfg pyproject.toml $(wildcard requirements/*.txt)
-	$(PINNED) --requirement requirements/run.txt $(NODE)
-	$(LINK)
+	$(call told,run)
+	@$(PINNED) --requirement requirements/run.txt $(NODE)
+	@$(LINK)
 	@touch $@
 
 $(READY): $(VENV)/pyvenv.cfg pyproject.toml $(wildcard requirements/*.txt)
-	$(PINNED) --requirement requirements/dev.txt $(NODE)
-	$(LINK)
+	$(call told,dev)
+	@$(PINNED) --requirement requirements/dev.txt $(NODE)
+	@$(LINK)
 	@touch $(RUNS) $@
 
 clean:

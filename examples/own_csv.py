@@ -11,11 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import retrasyn
-from retrasyn.data.discretise import discretise
-from retrasyn.data.formats import read_fixes
-from retrasyn.metrics import Pair
 from retrasyn.receipts.files import receipt_place, write_with_receipt
-from retrasyn.report.page import write_report
 
 BOX = retrasyn.Box(116.15, 39.75, 116.60, 40.10)  # public: chosen from a map, not from the data
 GRID = retrasyn.Grid(BOX, side=6)
@@ -37,17 +33,15 @@ def invent_taxis(path: Path) -> None:
 def main(folder: Path) -> None:
     """Go from a CSV file to a private Parquet file and a page that compares both."""
     invent_taxis(folder / "taxis.csv")
-    fixes = read_fixes(folder / "taxis.csv")  # columns are found by their names
-    real, summary = discretise(fixes, every="10min", box=BOX)
-    print(f"{summary.n_fixes:,} fixes of {summary.n_users} taxis: one kept per taxi and 10 minutes")
-    synthetic, receipt = retrasyn.synthesize(real, window=10, grid=GRID)
+    real = retrasyn.convert(folder / "taxis.csv", every="10min", box=BOX)
+    print(*real.notes)  # which column was taken for what
+    result = retrasyn.synthesize(real, window=10, grid=GRID)
+    synthetic, receipt = result
     out = folder / "synthetic.parquet"
     receipt = write_with_receipt(synthetic, receipt, out, receipt_place(out))
-    scores = retrasyn.evaluate(real, synthetic, GRID)
-    shown = {"title": "Taxis", "span": 20, "top_cells": 10, "top_patterns": 100, "seed": 0}
-    pair = Pair.of(real, synthetic, GRID)
-    write_report(folder / "report.html", pair, scores, receipt=receipt.to_dict(), **shown)
+    result.report(folder / "report.html", title="Taxis")
     print(f"real       {real}\nsynthetic  {synthetic}\n{receipt.guarantee}")
+    scores = result.evaluate()
     print(f"density error {scores.density_error:.3f}, {receipt.n_reports:,} reports in all")
     print("written:", ", ".join(sorted(path.name for path in folder.iterdir())))
 

@@ -99,6 +99,21 @@ def test_a_dialogue_depends_on_its_view_and_the_answers_alone(name):
             assert np.array_equal(before[part], after[part], equal_nan=True), part
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_where_nobody_is_nobody_is_asked_or_charged_and_time_goes_on(name, monkeypatch):
+    curator = Curator(settings_of(name))
+    run(curator, range(6))
+    before = {key: array.copy() for key, array in curator.state.ledger.to_arrays().items()}
+    monkeypatch.setattr(type(curator.state.ledger), "grant", None)  # would be called in vain
+    nobody = Flags(n_entering=0, ages_of_quitters=np.empty(0, np.int64))
+
+    release = curator.step(6, size=0, roster=Roster.empty(), collect=answer(curator), flags=nobody)
+
+    assert (release.t, release.n_reports, release.epsilon_t) == (6, 0, 0.0)
+    after = curator.state.ledger.to_arrays()
+    assert all(np.array_equal(before[key], after[key]) for key in before)
+
+
 def test_a_fresh_state_survives_saving():
     one, other = (
         Curator(RunSettings.of(grid=GRID, seed=0)),

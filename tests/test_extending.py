@@ -306,6 +306,6 @@ def test_a_file_format_is_one_row(monkeypatch, tmp_path):
     for kind in ("spaced", "auto"):
         found, _ = discretise(read_fixes(path, kind))
         assert found.n_points == 3
-    outcome = run("convert", "auto", str(path), "--out", str(tmp_path / "walk.csv"))
+    outcome = run("convert", str(path), "--out", str(tmp_path / "walk.csv"))
     assert outcome.code == 0
     assert (tmp_path / "walk.csv").exists()

@@ -15,7 +15,8 @@ pytestmark = pytest.mark.system
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
-FIGURES = {"accuracy_against_privacy": 5, "live_campaign": 2, "tutorial": 3}
+FIGURES = {"accuracy_against_privacy": 5, "live_campaign": 2, "tutorial": 4}
+MOST_LINES = 6  # from somebody's own table to a report
 
 
 def name_of(path: Path) -> str:
@@ -61,6 +62,23 @@ def test_a_notebook_has_one_title_at_its_top(path: Path) -> None:
     assert len(re.findall(r"^# ", "\n".join(prose), re.MULTILINE)) == 1
 
 
+def report_of(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Return the second cell of code, which goes from the table of the first to a report."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"][1]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=name_of)
+def test_a_notebook_begins_with_a_table_of_clock_times_and_six_lines_to_a_report(
+    path: Path,
+) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    assert "pd.Timestamp(" in notebook.cells[2].source
+    lines = report_of(notebook).source.splitlines()
+    assert len(lines) <= MOST_LINES
+    assert [line for line in lines if ".from_frame(fixes, " in line and 'every="10min"' in line]
+    assert "result.report(" in lines[-2]
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=name_of)
 def test_a_notebook_runs_and_leaves_nothing_behind(
     path: Path, tmp_path: Path, short: Path, monkeypatch: pytest.MonkeyPatch
@@ -80,6 +98,7 @@ def test_a_notebook_runs_and_leaves_nothing_behind(
     complaints = [output.text for output in outputs if output.get("name") == "stderr"]
     figures = [output for output in outputs if "image/png" in output.get("data", {})]
     assert not complaints
+    assert "<strong>Private: epsilon 1 " in report_of(notebook).outputs[-1].data["text/html"]
     assert len(figures) == FIGURES[path.stem]
     assert not list(tmp_path.iterdir()), "a notebook leaves nothing behind"
     if path.stem == "live_campaign":

@@ -121,7 +121,7 @@ def test_a_faithful_receipt_shows_what_a_taxi_really_spent(name, tdrive):
 def test_the_figures_of_the_authors_own_release_are_found_again(tmp_path):
     """An external check, on what their program made of these taxis."""
     metres, theirs = tmp_path / "metres.parquet", Path(DATA) / "authors_retrasyn_p.parquet"
-    convert = [COMMAND, "convert", "parquet", Path(DATA) / "tdrive.parquet", "-o", metres]
+    convert = [COMMAND, "convert", Path(DATA) / "tdrive.parquet", "-o", metres]
     subprocess.run([*convert, "--from-crs", "EPSG:4326", "--to-crs", "EPSG:3857"], check=True)
 
     found = [figures(metres, theirs, "--seed", str(seed)) for seed in range(10)]

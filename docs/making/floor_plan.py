@@ -180,7 +180,7 @@ def _serve(tree: Path, folder: Path, *, devices: int) -> set[str]:
                 break
         plain = _environment(tree, folder / "device")
         walk = plain.pop("WALK")
-        link = _output([*run, "token", "--folder", str(folder / "service")], plain)
+        link = _output([*run, "invite", "--folder", str(folder / "service")], plain)
         place = ["--folder", str(folder / "phone")]
         _output([*run, "device", "enrol", link, *place, "--yes"], plain)
         if devices:

@@ -24,16 +24,10 @@ from retrasyn.service.settings import Settings
 DOCS = Path(__file__).parents[1]
 NOTE = "<!-- Written by `make reference` from the code; change the code, not this page. -->\n"
 _BOUNDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
-_KINDS = {
-    "Work with files": "synthesize stream convert validate generate roads evaluate compare receipt",
-    "See it": "demo demo-live watch methods",
-    "Plan and prove": "plan audit reproduce",
-    "Serve and take part": "serve token device gateway fleet",
-}
 _SETTING_PAGES = {"campaign": "service.md", "map": "map.md#base-maps"}
 _GROUPS = {
-    "Data": "Trajectories read write demo_city",
-    "Synthesis": "synthesize RunSettings METHODS Method Curator Roster Release",
+    "Data": "Trajectories convert read write demo_city",
+    "Synthesis": "synthesize Synthesis RunSettings METHODS Method Curator Roster Release",
     "Space": "Box Grid StateSpace",
     "Evaluation": "evaluate Scores",
     "Public maps": "open_map read_network RoadNetwork",
@@ -54,7 +48,7 @@ def pages() -> dict[str, str]:
 def commands() -> str:
     """Return the page of all commands, with every argument and option."""
     root = typer.main.get_command(app)
-    listed = dict(root.commands)  # type: ignore[attr-defined]
+    listed = root.commands  # type: ignore[attr-defined]
     told: dict[tuple[str, ...], str] = {}  # parameters that a section above has a row for
     parts = [
         "# Commands\n",
@@ -67,11 +61,11 @@ def commands() -> str:
         "Of the program itself:\n",
         _list(root.params),
     ]
-    for title, names in [*_KINDS.items(), ("More", " ".join(listed))]:
-        rows = [(name, listed.pop(name)) for name in names.split() if name in listed]
-        if rows:
-            parts += [f"## {title}\n"]
-            parts += [text for name, command in rows for text in _section(name, command, told)]
+    for panel in dict.fromkeys(command.rich_help_panel for command in listed.values()):
+        parts += [f"## {panel}\n"]
+        for name, command in listed.items():
+            if command.rich_help_panel == panel:
+                parts += _section(name, command, told)
     return "\n".join(parts)
 
 

@@ -76,8 +76,8 @@ COMMANDS = {
     "evaluate": ("evaluate", "real.parquet", "made.parquet", "--report", "report.html"),
     "evaluate one point": ("evaluate", "one.csv", "one.csv"),
     "compare": ("compare", "real.parquet", "made.parquet", "real.parquet"),
-    "convert": ("convert", "parquet", "real.parquet", "-o", "new.csv"),
-    "convert times": ("convert", "csv", "fixes.csv", "-o", "new.parquet", "--every", "10min"),
+    "convert": ("convert", "real.parquet", "-o", "new.csv"),
+    "convert times": ("convert", "fixes.csv", "-o", "new.parquet", "--every", "10min"),
     "validate": ("validate", "real.parquet", *_BOX),
     "validate one point": ("validate", "one.csv"),
     "validate wrong": ("validate", "wrong.csv"),
@@ -102,7 +102,7 @@ COMMANDS = {
 }
 """Every command with `--json` that needs no service."""
 
-SERVED = ("token", "fleet", "device status")
+SERVED = ("invite", "fleet", "device status")
 """Those that need one."""
 _WALKS = [(n, t) for n in range(9) for t in range(30)]
 
@@ -343,7 +343,7 @@ def _inputs(tree: Path, work: Path) -> Path:
     environment = campaigns.environment(tree)
     for words in (
         ("synthesize", *_MAKE, "made.parquet", "--quiet"),
-        ("convert", "csv", "fixes.csv", "-o", "timed.parquet", "--every", "10min", "--quiet"),
+        ("convert", "fixes.csv", "-o", "timed.parquet", "--every", "10min", "--quiet"),
     ):
         subprocess.run(campaigns.command(*words), cwd=folder, env=environment, check=True)
     return folder
@@ -368,7 +368,7 @@ def served(tree: Path, work: Path) -> Made:
                 check=True,
             ).stdout
 
-        links = say("token", "2", "--folder", "service", "--json")
+        links = say("invite", "2", "--folder", "service", "--json")
         say("device", "enrol", json.loads(links)[0], "--folder", "mine", "--yes")
         fleet = ("fleet", "walk.csv", "--server", service.url, "--folder", "fleet")
         token = ("--operator-token", "service/operator.token")

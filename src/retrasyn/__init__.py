@@ -18,6 +18,7 @@ from retrasyn._version import __version__
 
 if TYPE_CHECKING:
     from retrasyn.curator import Curator as Curator
+    from retrasyn.data.converting import convert as convert
     from retrasyn.data.moving_objects.city_network import city_network as city_network
     from retrasyn.data.moving_objects.generate import generate as generate
     from retrasyn.data.reading_files import read as read
@@ -33,11 +34,13 @@ if TYPE_CHECKING:
     from retrasyn.methods import Method as Method
     from retrasyn.metrics.suite import Scores as Scores
     from retrasyn.metrics.suite import evaluate as evaluate
+    from retrasyn.planning.suggestion import suggest as suggest
     from retrasyn.roads.network import RoadNetwork as RoadNetwork
     from retrasyn.roads.opening import open_map as open_map
     from retrasyn.roads.reading_networks import read_network as read_network
     from retrasyn.run_settings import RunSettings as RunSettings
     from retrasyn.simulation.city import demo_city as demo_city
+    from retrasyn.simulation.result import Synthesis as Synthesis
     from retrasyn.simulation.run import synthesize as synthesize
     from retrasyn.space.grid import Box as Box
     from retrasyn.space.grid import Grid as Grid
@@ -59,14 +62,17 @@ _HOMES = {
     "SAFE": "retrasyn.interpretation",
     "Scores": "retrasyn.metrics.suite",
     "StateSpace": "retrasyn.space.states",
+    "Synthesis": "retrasyn.simulation.result",
     "Trajectories": "retrasyn.data.trajectories",
     "city_network": "retrasyn.data.moving_objects.city_network",
+    "convert": "retrasyn.data.converting",
     "demo_city": "retrasyn.simulation.city",
     "evaluate": "retrasyn.metrics.suite",
     "generate": "retrasyn.data.moving_objects.generate",
     "open_map": "retrasyn.roads.opening",
     "read": "retrasyn.data.reading_files",
     "read_network": "retrasyn.roads.reading_networks",
+    "suggest": "retrasyn.planning.suggestion",
     "synthesize": "retrasyn.simulation.run",
     "write": "retrasyn.data.writing_files",
 }

@@ -181,6 +181,8 @@ class Curator:
         granted: list[Grant] = []
 
         def answer(ask: Ask) -> Estimate | None:
+            if not roster.keys.size:  # nobody is charged, whatever the division
+                return None
             grant = self.grant(ask, t=t, roster=roster)
             if collect is None or grant.reporters.size == 0:
                 return None

@@ -19,8 +19,9 @@
     ├── UnknownToken       an enrolment token was never made, or was used before
     └── MissingExtra       an optional dependency is not installed
 
-Every message names the thing, the value, the rule and the way out. The command line turns any of
-these into one line and exit code 2.
+Every message names the thing, the value, the rule and the way out. A setting is named as Python
+calls it, in backticks, with its value where one is advised: `box`, `outside="drop"`. The command
+line turns any of these into one line, in which that reads --outside drop, and exit code 2.
 """
 
 

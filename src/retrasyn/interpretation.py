@@ -1,8 +1,8 @@
 """Where the paper, its authors' program and safety differ: one field per question.
 
-`SAFE` is what we run. `AUTHORS` (``--faithful``) answers as the authors' published program does,
+`SAFE` is what we run. `AUTHORS` (`faithful`) answers as the authors' published program does,
 except that windows are always counted by timestamp. Where a question has an answer "as printed"
-that works, it can be chosen with ``--set``. `docs/deviations.md` explains every row.
+that works, it can be chosen among the settings. `docs/deviations.md` explains every row.
 """
 
 import dataclasses

@@ -200,7 +200,7 @@ def check_oracle(method: Method, wish: str) -> None:
     if wish != PAPER_ORACLE and method.mechanism.unary_only:
         raise SettingError(
             f"{method.name} foresees the errors of unary encoding and of nothing else; "
-            f"use --oracle oue, not {wish}"
+            f'use `oracle="oue"`, not {wish}'
         )
 
 

@@ -7,8 +7,9 @@ import math
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, get_args
 
+from retrasyn.data.folding import Fold
 from retrasyn.errors import SettingError
 from retrasyn.interpretation import AUTHORS, SAFE, Interpretation
 from retrasyn.messages import MICRO
@@ -48,7 +49,9 @@ def micro_nats(epsilon: float) -> int:
         )
     micro = int(epsilon * MICRO + 1e-6)
     if micro < 1:
-        raise SettingError(f"epsilon={epsilon:g} is below one micro-nat; 1 is a usual value")
+        raise SettingError(
+            f"epsilon={epsilon:g} is below {1 / MICRO:g}, the least that is counted; 1 is usual"
+        )
     return micro
 
 
@@ -69,6 +72,7 @@ class RunOptions(TypedDict, total=False):
     door: Door
     fewest: int
     public_map: PublicMap | None
+    fold: Fold | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +122,8 @@ class RunSettings:
     """Settings of the method and the interpretation, as they were given by name."""
     public_map: PublicMap | None = None
     """What is public about the place: where people are likely, and its roads."""
+    fold: Fold | None = None
+    """Whether many days become one, and whose budget they share: the person's, or none."""
 
     @classmethod
     def of(
@@ -139,6 +145,7 @@ class RunSettings:
         door: Door = "counts",
         fewest: int = 1,
         public_map: PublicMap | None = None,
+        fold: Fold | None = None,
     ) -> RunSettings:
         """Combine a method's row with what was asked for.
 
@@ -163,6 +170,8 @@ class RunSettings:
                 bit ("reports").
             fewest: Reports that an estimate is made of at least; fewer wait for the next ones.
             public_map: A public map of the grid's box; `steered` becomes the row that uses it.
+            fold: Turn many days into one: a person still has one budget ("day"), or one for each
+                of their days ("person-day").
         """
         if method is None:
             method = PAPER_METHOD if faithful else DEFAULT_METHOD
@@ -194,12 +203,13 @@ class RunSettings:
             faithful=faithful,
             settings=dict(settings or {}),
             public_map=public_map,
+            fold=fold,
         )
 
     def __post_init__(self) -> None:
         if self.faithful and not self.method.of_paper:
             raise SettingError(
-                f"{self.method.name} is not a method of the paper; --faithful goes with "
+                f"{self.method.name} is not a method of the paper; `faithful=True` goes with "
                 f"{PAPER_METHOD} and its relatives"
             )
         check_oracle(self.method, self.oracle)
@@ -207,12 +217,12 @@ class RunSettings:
         if self.interpretation.length_scale == "data" and not self.faithful:
             raise SettingError(
                 "length scale 'data' is learnt from raw positions and breaks the guarantee; use "
-                "'released' or a public number (--faithful allows it, for reproduction only)"
+                "'released' or a public number (`faithful=True` allows it, for reproduction only)"
             )
         if self.interpretation.jump == "authors" and self.interpretation.ledger == "user":
             raise SettingError(
-                "a jump read as the authors do may report twice, so the ledger cannot be the "
-                "user's; use --jump split or clamp, or --ledger stream"
+                "a jump read as the authors do may report twice, so the ledger cannot be of users; "
+                'use `jump="split"` or `jump="clamp"`, or `ledger="stream"`'
             )
         micro_nats(self.epsilon)
         if not 1 <= self.window <= MAX_WINDOW:
@@ -223,6 +233,29 @@ class RunSettings:
         if self.fewest < 1:
             raise SettingError(f"fewest={self.fewest} must be at least 1 report; 50 is usual")
         _ = self.chosen_oracle  # refuses unknown names
+        self._check_fold()
+
+    def _check_fold(self) -> None:
+        """Refuse a fold whose receipt could not say in one sentence what is protected."""
+        if self.fold is None:
+            return
+        if self.fold not in get_args(Fold):
+            raise SettingError(f"fold={self.fold!r} is neither {' nor '.join(get_args(Fold))}")
+        if self.interpretation.ledger == "stream":
+            raise SettingError(
+                "folded days share the budget of a person, or of a person-day; leave "
+                '`ledger="stream"` (and `faithful=True`) away, or `fold`'
+            )
+        if self.method.presence == "flags":
+            raise SettingError(
+                f"{self.method.name} tells who starts and stops, and who is there on several "
+                "folded days does both at once; use steered, or leave `fold` away"
+            )
+        if self.interpretation.jump != "clamp" and not self.method.of_paper:
+            raise SettingError(
+                "who jumps on one folded day and starts on another would show the jump in what "
+                'they are asked; leave `jump="split"` away, or `fold`'
+            )
 
     def _check_map(self) -> None:
         """Refuse a map that nothing uses, one of another place, and a method that lacks its map."""
@@ -279,7 +312,7 @@ class RunSettings:
         scale = self.interpretation.length_scale
         if scale == "data" and mean_length is None:
             raise SettingError(
-                "length scale 'data' needs recorded data; give a public number with --length-scale"
+                "length scale 'data' needs recorded data; give a public number as `length_scale`"
             )
         number = mean_length if scale == "data" else None if scale == "released" else scale
         return None if number is None else float(number)
@@ -296,6 +329,8 @@ class RunSettings:
             "box": list(self.grid.box),
             "seed": "random" if self.seed_is_secret else self.seed,
         }
+        if self.fold is not None:
+            told["fold"] = self.fold
         known = METHODS.get(self.method.name)
         if self.public_map is not None:
             told["public_map"] = self.public_map.to_dict()
@@ -333,6 +368,7 @@ class RunSettings:
                 seed=secrets.randbits(128) if drawn else values["seed"] if seed is None else seed,
                 seed_is_secret=values["seed"] == "random",
                 public_map=public_map,
+                fold=values.get("fold"),
                 **{name: values[name] for name in _PLAIN},
             )
         except (KeyError, TypeError, ValueError) as error:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from retrasyn.data import read
+from retrasyn.data.formats import FORMATS
 from support.command_line import assert_one_line, assert_refused, read_table, run
 
 TDRIVE = "".join(
@@ -23,12 +24,12 @@ def taxis(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("kind", ["tdrive", "auto"])
+@pytest.mark.parametrize("flags", [[], ["--format", "tdrive"], ["--format", "auto"]])
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
-def test_a_folder_becomes_a_file_that_can_be_read(kind, suffix, taxis, tmp_path):
+def test_a_folder_becomes_a_file_that_can_be_read(flags, suffix, taxis, tmp_path):
     out = tmp_path / f"out.{suffix}"
 
-    outcome = run("convert", kind, taxis, "-o", out, "--every", "10min")
+    outcome = run("convert", taxis, "-o", out, "--every", "10min", *flags)
 
     assert outcome.code == 0, outcome.err
     for word in ("fixes read", "30", "mean length", "2008-02-02T13:00:00+00:00", "EPSG:4326"):
@@ -42,7 +43,7 @@ def test_a_folder_becomes_a_file_that_can_be_read(kind, suffix, taxis, tmp_path)
 
 def test_the_summary_can_be_json(taxis, tmp_path):
     outcome = run(
-        *("convert", "tdrive", taxis, "-o", tmp_path / "out.parquet", "--every", "10min"),
+        *("convert", taxis, "-o", tmp_path / "out.parquet", "--every", "10min"),
         *("--box", "116.3,39.9,116.315,39.93", "--json"),
     )
 
@@ -59,6 +60,20 @@ def test_the_summary_can_be_json(taxis, tmp_path):
         "n_unprojectable": 0,
         "clock": {"epoch": "2008-02-02T13:00:00+00:00", "period": 600.0},
         "crs": "EPSG:4326",
+        "understood": [
+            {
+                "user": "id",
+                "stream": None,
+                "time": "time",
+                "zone": "UTC",
+                "x": "longitude",
+                "y": "latitude",
+                "crs": "EPSG:4326",
+                "unused": [],
+                "user_guessed": False,
+            }
+        ],
+        "warnings": [],
     }
 
 
@@ -66,7 +81,7 @@ def test_a_plain_file_with_steps_needs_no_period(tmp_path):
     (tmp_path / "in.csv").write_text("name,step,a,b\nann,4,1,2\nann,6,1,2\nbob,4,3,4\n")
 
     outcome = run(
-        *("convert", "csv", tmp_path / "in.csv", "-o", tmp_path / "out.csv", "--dense"),
+        *("convert", tmp_path / "in.csv", "-o", tmp_path / "out.csv", "--dense"),
         *("--user", "name", "--time", "step", "--x", "a", "--y", "b"),
     )
 
@@ -82,7 +97,7 @@ def test_zone_projection_and_skipping_are_flags(tmp_path):
     )
 
     outcome = run(
-        *("convert", "csv", tmp_path / "in.csv", "-o", tmp_path / "out.csv", "--every", "1h"),
+        *("convert", tmp_path / "in.csv", "-o", tmp_path / "out.csv", "--every", "1h"),
         *("--timezone", "Asia/Shanghai", "--to-crs", "EPSG:3857", "--on-error", "skip", "--json"),
     )
 
@@ -105,25 +120,109 @@ def test_zone_projection_and_skipping_are_flags(tmp_path):
     ],
 )
 def test_a_wrong_flag_is_one_line(flags, words, taxis, tmp_path):
-    assert_refused(
-        tmp_path, ["convert", "tdrive", taxis, "-o", tmp_path / "out.csv", *flags], *words
-    )
+    assert_refused(tmp_path, ["convert", taxis, "-o", tmp_path / "out.csv", *flags], *words)
 
 
 def test_a_format_nobody_knows_is_one_line(taxis, tmp_path):
-    assert_refused(tmp_path, ["convert", "taxi", taxis, "-o", tmp_path / "o.csv"], "taxi", "tdrive")
+    flags = ["-o", tmp_path / "o.csv", "--format", "taxi"]
+    assert_refused(tmp_path, ["convert", taxis, *flags], "'taxi'", "tdrive")
+
+
+@pytest.mark.parametrize("kind", ["tdrive", "auto"])
+def test_the_form_that_began_with_a_format_says_what_to_type(kind, taxis, tmp_path):
+    option = "" if kind == "auto" else f" --format {kind}"
+    assert_refused(
+        *(tmp_path, ["convert", kind, taxis, "-o", tmp_path / "o.csv", "--every", "1h"]),
+        *("the format is an option now", f"retrasyn convert {taxis} -o OUT{option}"),
+    )
+    assert_refused(
+        tmp_path, ["convert", taxis, tmp_path, "-o", tmp_path / "o.csv"], "one FILE", str(tmp_path)
+    )
+
+
+def test_every_format_is_named_in_the_help(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    assert f"auto, {', '.join(FORMATS)}." in " ".join(run("convert", "--help").out.split())
+
+
+def test_what_was_understood_is_printed_and_a_guess_of_the_person_is_loud(tmp_path):
+    (tmp_path / "in.csv").write_text(
+        "trip_id,when,lon,lat,speed\n7,2020-01-01,1,2,3\n8,2020-01-01,1,2,3\n"
+    )
+    words = ["convert", tmp_path / "in.csv", "-o", tmp_path / "out.csv", "--every", "1h"]
+
+    guessed, confirmed = run(*words), run(*words, "--user", "trip_id")
+    quiet, told = run(*words, "--quiet"), json.loads(run(*words, "--json").out)
+
+    line = "user = trip_id, time = when (UTC), x = lon, y = lat (EPSG:4326); not used: speed"
+    assert line in guessed.out.splitlines()
+    for outcome in (guessed, quiet):
+        assert outcome.err.startswith("WARNING: user = trip_id is a guess")
+        assert "--user COLUMN" in outcome.err
+    assert confirmed.err == ""
+    assert told["understood"][0]["user_guessed"] is True
+    assert told["warnings"] == [guessed.err.removeprefix("WARNING: ").strip()]
+
+
+def test_dates_and_times_of_day_may_stand_apart(tmp_path):
+    (tmp_path / "in.csv").write_text(
+        "id;day;hour;x;y\na;31.12.2020;1:05 PM;1,5;2\na;01.01.2021;12:00 AM;1,75;2\n"
+    )
+
+    outcome = run(
+        *("convert", tmp_path / "in.csv", "-o", tmp_path / "out.parquet", "--every", "5min"),
+        *("--user", "id", "--date", "day", "--clock", "hour", "--decimal", ","),
+    )
+
+    assert outcome.code == 0, outcome.err
+    real = read(tmp_path / "out.parquet")
+    assert real.x.tolist() == [1.5, 1.75]
+    assert real.clock.time_of(0).isoformat() == "2020-12-31T13:05:00+00:00"
+    assert real.t.tolist() == [0, 131]
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--date", "t"], ["--date and --clock stand together"]),
+        (["--time-format", "%H:%M"], ["no year", "--date COLUMN and --clock COLUMN"]),
+        (["--time-format", "%Q"], ["'%Q'", "%d/%m/%Y"]),
+        (["--decimal", "x"], ["'x'", "comma"]),
+    ],
+)
+def test_what_says_how_a_time_or_number_is_written_is_checked(flags, words, tmp_path):
+    (tmp_path / "in.csv").write_text("id,t,x,y\n1,0,0,0\n")
+
+    assert_refused(
+        tmp_path, ["convert", tmp_path / "in.csv", "-o", tmp_path / "o.csv", *flags], *words
+    )
+
+
+def test_a_box_across_the_antimeridian_is_written_beyond_180(tmp_path):
+    (tmp_path / "in.csv").write_text(
+        "uid,t,lon,lat\n1,0,179,-18\n1,1,-179,-18\n1,2,-170.5,-18\n1,3,0,0\n"
+    )
+    words = ["convert", tmp_path / "in.csv", "-o", tmp_path / "out.csv"]
+
+    outcome = run(*words, "--box", "170,-20,190,0")
+
+    assert (outcome.code, outcome.err) == (0, "")
+    assert read_table(tmp_path / "out.csv")["x"].tolist() == [179, 181, 189.5]
+    assert "1 step crosses 180 degrees" in run(*words).err
+    torn = ["convert", tmp_path / "in.csv", "-o", tmp_path / "o.csv", "--box", "170,-20,-170,0"]
+    assert_refused(tmp_path, torn, "170,-20,190,0")
 
 
 def test_what_is_not_there_is_one_line(tmp_path):
     out = ["-o", tmp_path / "out.csv", "--every", "1h"]
-    assert_refused(tmp_path, ["convert", "auto", tmp_path / "none", *out], "does not exist")
-    assert_refused(tmp_path, ["convert", "tdrive", tmp_path, *out], "no file")
+    assert_refused(tmp_path, ["convert", tmp_path / "none", *out], "does not exist")
+    assert_refused(tmp_path, ["convert", tmp_path, *out, "--format", "tdrive"], "no file")
 
 
 def test_a_bad_line_is_one_line_with_its_place(taxis, tmp_path):
     (taxis / "1.txt").write_text(TDRIVE + "1,2008-02-02")
 
-    outcome = run("convert", "tdrive", taxis, "-o", tmp_path / "out.csv", "--every", "1h")
+    outcome = run("convert", taxis, "-o", tmp_path / "out.csv", "--every", "1h")
 
     assert_one_line(outcome, f"{taxis / '1.txt'}, line 31:")
 
@@ -131,16 +230,14 @@ def test_a_bad_line_is_one_line_with_its_place(taxis, tmp_path):
 def test_the_input_is_not_overwritten(tmp_path):
     (tmp_path / "in.csv").write_text("id,t,x,y\n1,0,0,0\n")
 
-    assert_refused(
-        tmp_path, ["convert", "csv", tmp_path / "in.csv", "-o", tmp_path / "in.csv"], "itself"
-    )
+    assert_refused(tmp_path, ["convert", tmp_path / "in.csv", "-o", tmp_path / "in.csv"], "itself")
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "geoparquet", "csv"])
 def test_what_was_converted_keeps_its_clock_and_system_where_the_file_can(suffix, taxis, tmp_path):
     out = tmp_path / f"out.{suffix}"
 
-    outcome = run("convert", "tdrive", taxis, "-o", out, "--every", "10min")
+    outcome = run("convert", taxis, "-o", out, "--every", "10min")
 
     assert outcome.code == 0, outcome.err
     real = read(out)

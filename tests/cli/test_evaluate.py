@@ -544,6 +544,41 @@ def test_a_report_is_a_page_whose_place_is_printed(city, synthesised, tmp_path):
     assert page.read_text().lstrip().lower().startswith("<!doctype html")
 
 
+def test_a_report_is_summed_up_and_compared_with_runs_of_the_same_budget(
+    city, synthesised, tmp_path
+):
+    page = tmp_path / "report.html"
+
+    outcome = run("evaluate", city, synthesised, "--report", page)
+
+    assert "\nverdict: where crowds are: " in outcome.out
+    assert "; single trips: do not use\n" in outcome.out
+    assert {f"<b>{letter}</b>" in page.read_text() for letter in "UMLE"} == {True}
+
+
+@pytest.mark.parametrize("how", ["asked", "no receipt", "a receipt that tells nothing"])
+def test_what_takes_runs_is_left_out_when_asked_or_when_no_receipt_tells_the_budget(
+    city, synthesised, tmp_path, how
+):
+    page, copy = tmp_path / "report.html", tmp_path / synthesised.name
+    copy.write_bytes(synthesised.read_bytes())
+    if how == "a receipt that tells nothing":
+        copy.with_name(f"{copy.name}.receipt.json").write_text("{}")
+    given = (synthesised, "--no-baselines") if how == "asked" else (copy,)
+
+    outcome = run("evaluate", city, *given, "--report", page, "--box", "0,0,12,12")
+
+    assert ("note: no receipt tells budget" in outcome.err) == (how != "asked")
+    letters = [letter for letter in "UMLE" if f"<b>{letter}</b>" in page.read_text()]
+    assert letters == ["U"]
+    assert "left out here" in page.read_text()
+
+
+def test_baselines_without_a_report_are_refused(city, synthesised, tmp_path):
+    arguments = ["evaluate", city, synthesised, "--no-baselines"]
+    assert_refused(tmp_path, arguments, "--no-baselines", "name one with --report")
+
+
 def test_json_keeps_the_place_of_the_report_to_itself(city, synthesised, tmp_path):
     page = tmp_path / "report.html"
 

@@ -46,8 +46,8 @@ EXAMPLES = {
     for name, command in COMMANDS.items()
 }
 SERVED = {
-    **dict.fromkeys(("watch", "serve", "gateway", "fleet", "demo-live"), 130),  # until Ctrl-C
-    **dict.fromkeys(("token", "device enrol", "device run", "device status"), 0),
+    **dict.fromkeys(("watch", "serve", "gateway", "fleet"), 130),  # until Ctrl-C
+    **dict.fromkeys(("invite", "device enrol", "device run", "device status"), 0),
     **dict.fromkeys(("device accept", "device leave", "rotate-key"), 0),
 }
 """Examples that need a service or end with Ctrl-C, and their exit codes."""

@@ -1,4 +1,4 @@
-"""`retrasyn fleet` and `retrasyn demo-live` from the command line."""
+"""`retrasyn fleet` and `retrasyn demo --devices` from the command line."""
 
 import json
 import signal
@@ -102,14 +102,29 @@ def test_what_cannot_work_is_one_clear_line(served, walk, tmp_path, monkeypatch,
 def test_a_live_demo_whose_port_is_taken_says_what_its_service_said(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = run_command("demo-live", "--port", port, "--folder", tmp_path / "demo")
+        words = ("demo", "--devices", 20, "--port", port, "--out", tmp_path / "demo")
+        done = run_command(*words)
     assert_one_line(done, f"did not start: 127.0.0.1:{port} cannot be listened on", "--port")
+
+
+@pytest.mark.parametrize(
+    "option", [("--live",), ("--seed", 1), ("--oracle", "grr"), ("--no-baselines",), ("--open",)]
+)
+def test_a_demo_with_devices_refuses_what_is_about_the_others(option):
+    assert_one_line(run("demo", "--devices", 20, *option), "--devices", option[0], "leave it out")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("demo-live", "demo --devices 1000"), ("token", "invite")]
+)
+def test_a_command_of_earlier_says_its_new_name(old, new):
+    assert_one_line(run(old, "--folder", "x"), f"retrasyn {old} is now retrasyn {new}")
 
 
 @pytest.mark.long
 def test_the_live_demo_runs_a_service_and_a_fleet_and_leaves_nothing_behind(tmp_path):
     done = subprocess.run(
-        [*COMMAND, "demo-live", "--port", "0", "--devices", "50", "--rounds", "2"],
+        [*COMMAND, "demo", "--port", "0", "--devices", "50", "--rounds", "2"],
         capture_output=True,
         text=True,
         timeout=120,
@@ -117,7 +132,7 @@ def test_the_live_demo_runs_a_service_and_a_fleet_and_leaves_nothing_behind(tmp_
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    assert "demo-live runs at http://127.0.0.1:" in done.stdout
+    assert "demo runs at http://127.0.0.1:" in done.stdout
     assert "The live map:      http://127.0.0.1:" in done.stdout
     assert "#enrol=" in done.stdout
     assert "50 devices, 3 rounds" in done.stdout
@@ -131,7 +146,7 @@ def test_the_live_demo_runs_a_service_and_a_fleet_and_leaves_nothing_behind(tmp_
 )
 def test_whatever_stops_the_live_demo_stops_its_service_and_its_fleet(number, before, tmp_path):
     folder = tmp_path / "demo"
-    words = ("demo-live", "--port", "0", "--devices", "20", "--folder", str(folder))
+    words = ("demo", "--port", "0", "--devices", "20", "--out", str(folder))
     process = subprocess.Popen(
         [*before, *COMMAND, *words],
         stdout=subprocess.PIPE,

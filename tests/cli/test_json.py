@@ -26,8 +26,9 @@ RUNS = {
     "methods": (),
     "evaluate": ("real.parquet", "made.parquet"),
     "compare": ("real.parquet", "made.parquet", "real.parquet"),
-    "convert": ("parquet", "real.parquet", "-o", "new.parquet"),
+    "convert": ("real.parquet", "-o", "new.parquet"),
     "validate": ("real.parquet", *BOX),
+    "suggest": ("real.parquet", "--epsilon", 4),
     "generate": (
         *("--network", "city", "--objects", 50, "--new", 5, "--steps", 5),
         *("-o", "new.parquet"),
@@ -40,7 +41,7 @@ RUNS = {
         *("walk.csv", "--server", "URL", "--folder", "fleet", "--operator-token", "token"),
         *("--rounds", 3),
     ),
-    "token": (2, "--server", "URL", "--token-file", "token"),
+    "invite": (2, "--server", "URL", "--operator-token", "token"),
     "doctor": (),
     "audit": ("--reports", 2000),
     "audit window": ("--runs", 100),
@@ -60,8 +61,15 @@ FIELDS = {
     "convert": {
         *("n_fixes", "n_points", "n_users", "n_streams", "mean_length", "n_timestamps"),
         *("n_outside", "n_duplicates", "n_skipped", "n_unprojectable", "clock", "crs"),
+        *("understood", "warnings"),
     },
-    "validate": {"usable", "counts", "grid", "faults", "notes"},
+    "validate": {
+        *("usable", "counts", "active", "extent", "outlook", "grid", "faults", "notes"),
+    },
+    "suggest": {
+        *("every", "period", "as_recorded", "fold", "box", "outside", "grid", "window"),
+        *("epsilon", "active", "outlook", "reasons", "options", "privacy", "commands"),
+    },
     "generate": {"points", "streams", "mean_length", "steps", "nodes", "edges"},
     "roads": {
         *("n_nodes", "n_edges", "length", "by_class", "n_one_way", "n_stubs", "n_doubled"),
@@ -69,11 +77,12 @@ FIELDS = {
     },
     "demo": {
         *("folder", "files", "epsilon", "window", "worst_window", "scores", "streets"),
-        *("shared_flows", "fine_density_errors"),
+        *("shared_flows", "fine_density_errors", "verdict"),
     },
     "plan": {
         *("method", "n_users", "epsilon", "window", "gap", "noise", "rows", "changes", "lifetime"),
         *("n_timestamps", "recommended", "simulated_reports", "n_simulated", "period"),
+        "outlook",
     },
     "fleet": {
         *("n_devices", "n_rounds", "n_missed", "n_reports", "n_heartbeats", "statuses"),
@@ -178,7 +187,7 @@ def test_quiet_leaves_the_json_alone(said, name):
 
 
 def test_links_are_a_list_of_links_good_for_once(said, standing):
-    links, _ = said("token")
+    links, _ = said("invite")
 
     assert len(set(links)) == 2
     assert all(link.startswith(f"{standing[1]}/#enrol=") for link in links)

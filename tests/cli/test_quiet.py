@@ -24,7 +24,7 @@ BOTH = [
     *("synthesize", "convert", "validate", "generate", "evaluate", "compare", "plan", "demo"),
     *("reproduce", "fleet", "audit", "audit window", "receipt verify", "doctor"),
 ]
-JSON_ONLY = ["methods", "roads", "token", "device status", "receipt show"]
+JSON_ONLY = ["methods", "roads", "invite", "device status", "receipt show"]
 QUIET_ONLY = ["serve", "gateway", "device run"]
 
 
@@ -50,7 +50,7 @@ def made(city, tmp_path):
 def test_what_writes_files_says_nothing_when_it_shall_be_quiet(made, city, tmp_path, monkeypatch):
     monkeypatch.setattr(cities, "demo_city", functools.partial(cities.demo_city, n_users=60))
     for arguments in (
-        ("convert", "parquet", city, "-o", tmp_path / "converted.parquet"),
+        ("convert", city, "-o", tmp_path / "converted.parquet"),
         ("generate", "--network", "city", "--steps", 5, "-o", tmp_path / "generated.parquet"),
         ("demo", "--out", tmp_path / "demo"),
     ):
@@ -95,9 +95,10 @@ def test_the_figures_of_the_demo_can_be_had_as_json(tmp_path, monkeypatch):
     assert facts["scores"]
 
 
-def test_the_demo_live_has_no_figures_yet(tmp_path):
+def test_a_demo_that_goes_on_has_no_figures():
     for option in ("--json", "--quiet"):
         assert run("demo", "--live", option).code == 2
+        assert run("demo", "--devices", 20, option).code == 2
 
 
 def test_a_receipt_is_shown_as_the_json_it_is(made):

@@ -1,5 +1,6 @@
 """``retrasyn reproduce``: tables and plots, in one sitting or several, and what is refused."""
 
+import re
 import signal
 import subprocess
 import time
@@ -49,9 +50,13 @@ def results(folder):
     return kept, [row.rpartition(",")[0] for row in rows]  # the last column is the time it took
 
 
-def test_a_study_leaves_results_a_table_and_plots(whole):
+def test_a_study_leaves_results_a_table_and_plots(whole, taxis):
     folder, outcome = whole
-    assert outcome.out.split() == [str(folder / f"table4.{end}") for end in ("md", "svg", "png")]
+    written = [str(folder / f"table4.{end}") for end in ("md", "svg", "png")]
+    assert outcome.out.split()[-3:] == written
+    assert re.search(r"Density error .*│ +\d\.\d{3} ± \d\.\d{3}", outcome.out), "its table is shown"
+    quiet = run(*STUDY, "--data", f"tdrive={taxis}", "--out", folder, "--quiet")
+    assert quiet.out.split() == written
     assert (folder / "table4.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (folder / "table4.svg").read_text()[:1000]
     text = (folder / "table4.md").read_text()

@@ -1,4 +1,4 @@
-"""``retrasyn serve`` and ``retrasyn token`` as a person runs them."""
+"""``retrasyn serve`` and ``retrasyn invite`` as a person runs them."""
 
 import contextlib
 import hashlib
@@ -87,7 +87,7 @@ def test_serving_needs_no_configuration_and_stops_cleanly(tmp_path):
         bearer = {"authorization": f"Bearer {token}"}
         assert get(f"{url}/v1/operator/status", **bearer)["n_enrolled"] == 1
         assert token not in said
-        made = run("token", 3, "--folder", folder)
+        made = run("invite", 3, "--folder", folder)
         assert made.code == 0, made.err
         links = made.out.split()
         assert len(links) == len(set(links)) == 3
@@ -143,7 +143,7 @@ def test_keys_are_rotated_while_the_service_is_stopped(tmp_path):
 
 def test_the_operators_token_is_not_sent_openly_to_another_machine(tmp_path):
     (tmp_path / "operator.token").write_text("x" * 40)
-    done = run("token", "--server", "http://192.0.2.1:8700", "--folder", tmp_path)
+    done = run("invite", "--server", "http://192.0.2.1:8700", "--folder", tmp_path)
     assert_one_line(done, "not encrypted", "--insecure")
 
 
@@ -244,19 +244,19 @@ def test_the_printed_configuration_is_complete_and_says_the_defaults(tmp_path):
 
 
 def test_links_need_a_running_service_and_its_token(tmp_path):
-    assert_one_line(run("token", "--folder", tmp_path, "--wait", 0), "address", "running?")
+    assert_one_line(run("invite", "--folder", tmp_path, "--wait", 0), "address", "running?")
     (tmp_path / "operator.token").write_text("nonsense\n")
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         port = nobody.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    assert_one_line(run("token", "--folder", tmp_path, "--server", url), url, "running?")
-    assert_one_line(run("token", "--folder", tmp_path, "--server", "ftp://x"), "http://")
+    assert_one_line(run("invite", "--folder", tmp_path, "--server", url), url, "running?")
+    assert_one_line(run("invite", "--folder", tmp_path, "--server", "ftp://x"), "http://")
     with serving(tmp_path / "service") as (_, said):
         url = re.search(r"http://127\.0\.0\.1:\d+", said)[0]
-        refused = run("token", "--server", url, "--token-file", tmp_path / "operator.token")
+        refused = run("invite", "--server", url, "--operator-token", tmp_path / "operator.token")
         assert_one_line(refused, "401", "operator's token")
         assert "nonsense" not in refused.err
-        assert_one_line(run("token", 0, "--folder", tmp_path / "service"), "422")
+        assert_one_line(run("invite", 0, "--folder", tmp_path / "service"), "422")
 
 
 def test_a_link_can_be_asked_for_while_the_service_is_still_starting(tmp_path):
@@ -266,7 +266,7 @@ def test_a_link_can_be_asked_for_while_the_service_is_still_starting(tmp_path):
         port = nobody.getsockname()[1]
     (folder / "address").write_text(f"http://127.0.0.1:{port}\n")  # left by one that was killed
     asking = subprocess.Popen(
-        [COMMAND, "token", "--folder", folder, "--wait", "60"],
+        [COMMAND, "invite", "--folder", folder, "--wait", "60"],
         stdout=subprocess.PIPE,
         text=True,
         env=environment(),
@@ -329,7 +329,7 @@ def test_links_from_a_server_that_is_no_curator_are_one_clear_line(
 ):
     url = f"http://127.0.0.1:{stranger.server_port}/{answer}"
 
-    done = run("token", "--folder", tmp_path, "--server", url)
+    done = run("invite", "--folder", tmp_path, "--server", url)
 
     assert_one_line(done, url, named)
     assert not stranger.taken, "the operator's token follows no redirect"
@@ -340,14 +340,14 @@ def test_the_operators_token_goes_through_no_proxy_to_this_machine(stranger, tmp
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
 
-    assert_one_line(run("token", "--folder", tmp_path, "--server", url), "running?")
+    assert_one_line(run("invite", "--folder", tmp_path, "--server", url), "running?")
 
 
 @pytest.mark.parametrize("url", ["http://a b", "http://[::1", "ftp://x", "http://" + "x" * 70])
 def test_links_from_what_is_no_address_are_one_clear_line(tmp_path, url):
     (tmp_path / "operator.token").write_text("secret\n")
 
-    assert_one_line(run("token", "--folder", tmp_path, "--server", url), url)
+    assert_one_line(run("invite", "--folder", tmp_path, "--server", url), url)
 
 
 @pytest.mark.parametrize("name", ["granian", "fastapi", "prometheus_client"])

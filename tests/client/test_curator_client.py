@@ -76,7 +76,7 @@ def test_identities_that_are_none_are_one_clear_line(odd, says):
 def test_tokens_statuses_and_askings_that_are_none_are_refused(odd):
     odd.says = b"no"
     with CuratorClient(url_of(odd)) as server:
-        with pytest.raises(ServerError, match="no tokens"):
+        with pytest.raises(ServerError, match="no enrolment tokens"):
             server.mint(1, operator_token="operator")  # noqa: S106 - nobody's
         with pytest.raises(ServerError, match="names 2 devices of 1"):
             server.asked(0, [bytes(16)])

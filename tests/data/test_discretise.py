@@ -204,9 +204,9 @@ def test_a_period_that_is_none_is_refused(every):
 
 
 def test_clock_times_need_a_period_and_steps_need_none():
-    with pytest.raises(SettingError, match="--every"):
+    with pytest.raises(SettingError, match="for example `every="):
         discretise([chunk([(1, 0, 0, 0)])])
-    with pytest.raises(SettingError, match="leave --every"):
+    with pytest.raises(SettingError, match="leave `every` away"):
         discretise([chunk([(1, 0, 0, 0)], kind="steps")], every=1)
 
 
@@ -265,7 +265,7 @@ def test_the_box_is_in_the_coordinates_of_the_result():
 
 
 def test_projecting_needs_a_known_system():
-    with pytest.raises(SettingError, match="--from-crs"):
+    with pytest.raises(SettingError, match="`from_crs`"):
         discretise([chunk([(1, 0, 0, 0)])], every=1, to_crs="EPSG:3857")
     with pytest.raises(SettingError, match="nowhere"):
         discretise([], every=1, from_crs="nowhere", to_crs="EPSG:3857")

@@ -380,7 +380,7 @@ def test_our_own_geojson_with_real_times_comes_back_by_them(tmp_path):
     real = Trajectories.from_columns(**COLUMNS, clock=clock, crs="EPSG:4326")
     write(real, tmp_path / "out.geojson", datetime=True)
 
-    back = read(tmp_path / "out.geojson", "geojson", every="10min")
+    back = read(tmp_path / "out.geojson", "geojson", every="10min", user="traj_id")
 
     assert back.t.tolist() == real.t.tolist()
     assert back.x.tolist() == real.x.tolist()

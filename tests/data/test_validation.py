@@ -292,7 +292,7 @@ def test_columns_of_the_wrong_kind_are_found(name, column, rule):
     columns = {**COLUMNS, name: column}
 
     assert rule in found(columns)
-    with pytest.raises(InputError):
+    with pytest.raises((InputError, SettingError)):
         Trajectories.from_frame(
             pa.table({name: pa.array(cells) for name, cells in columns.items()})
         )

@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from retrasyn import demo_city, metrics
+from retrasyn import demo_city, metrics, synthesize
+from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import InputError, SettingError
 from retrasyn.metrics.pair import Pair
 from retrasyn.metrics.suite import METRICS, Scores, evaluate
+from retrasyn.space import Box, Grid
 from support.metric_pairs import SIDES, UNIT, Case, cases, columns, same
 
 KEYS = [
@@ -27,6 +29,7 @@ KEYS = [
     "duration_error",
     "stream_ratio",
 ]
+WIDER = (-1, -1, 13, 13)
 FEW = {"n_queries": 5, "top_cells": 4, "top_patterns": 9}
 
 
@@ -150,3 +153,42 @@ def test_settings_that_make_no_sense_are_refused(setting):
     one = columns([(0, [(0.5, 0.5)])])
     with pytest.raises(SettingError):
         evaluate(one, one, 1, box=UNIT, **setting)
+
+
+@pytest.fixture(scope="module")
+def run():
+    real = demo_city(n_users=100, n_timestamps=20, seed=1)
+    return real, synthesize(real, window=5, grid=3, box=(0, 0, 12, 12), seed=2)
+
+
+def test_side_and_box_are_found_in_the_receipt(run):
+    real, result = run
+    synthetic, receipt = result
+    wanted = evaluate(real, synthetic, Grid(Box(0, 0, 12, 12), 3))
+    assert evaluate(real, result) == wanted
+    assert evaluate(real, synthetic, receipt=receipt) == wanted
+    assert evaluate(real, (synthetic, receipt)) == wanted
+
+
+def test_what_is_given_goes_before_what_a_receipt_says(run):
+    real, result = run
+    assert evaluate(real, result, 5) == evaluate(real, result[0], Grid(Box(0, 0, 12, 12), 5))
+    assert evaluate(real, result, box=WIDER) == evaluate(real, result[0], Grid(Box(*WIDER), 3))
+    whole = Grid(Box(*WIDER), 5)
+    assert evaluate(real, result, whole) == evaluate(real, result[0], whole)
+
+
+def test_without_a_receipt_there_are_six_cells_to_a_side_of_the_real_box(run):
+    real, _ = run
+    box = Box.around(real.x, real.y)
+    half = next(real.blocks(real.n_points // 2))
+    assert evaluate(real, half) == evaluate(real, half, Grid(box, 6))
+
+
+def test_nothing_is_compared_with_nothing(run):
+    real, _ = run
+    nobody = np.empty(0, np.int64)
+    empty = Trajectories(nobody, nobody, np.zeros(1, np.int64), np.empty(0), np.empty(0))
+    for name, pair in (("real", (empty, real)), ("synthetic", (real, empty))):
+        with pytest.raises(InputError, match=f"the {name} data has no points"):
+            evaluate(*pair, 4, box=WIDER)

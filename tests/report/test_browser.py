@@ -1,9 +1,25 @@
 """The page in a browser: it moves, it fits, it asks nothing of the network."""
 
+import functools
+
+import numpy as np
 import pytest
 
+from retrasyn.messages import Release, Uncertainty
 from retrasyn.report.content import KINDS
-from support.report_pairs import CLOCK, EDGES, HOSTILE, RECEIPT, make_pair, page_of, street_grid
+from retrasyn.report.uncertainty import CellErrors
+from retrasyn.simulation import city as cities
+from support.command_line import run
+from support.report_pairs import (
+    CLOCK,
+    EDGES,
+    HOSTILE,
+    RECEIPT,
+    all_baselines,
+    make_pair,
+    page_of,
+    street_grid,
+)
 
 pytestmark = pytest.mark.system
 
@@ -66,7 +82,8 @@ MIDDLES = """(kind) => {
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     path = tmp_path_factory.mktemp("browser") / "report.html"
-    page_of(make_pair(), path, clock=CLOCK, receipt=RECEIPT | {"rounds": ROUNDS})
+    pair, receipt = make_pair(), RECEIPT | {"rounds": ROUNDS}
+    page_of(pair, path, clock=CLOCK, receipt=receipt, baselines=all_baselines(pair))
     return path
 
 
@@ -301,14 +318,121 @@ def test_everything_to_press_has_a_name(visit, report):
     assert nameless == []
 
 
+@pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
+def test_the_verdict_and_the_alarm_are_seen_without_scrolling(visit, report, size):
+    page = visit(report, size=size)
+    verdict, alarm = page.locator(".verdict"), page.get_by_role("alert").first
+    assert verdict.inner_text().startswith("where crowds are:")
+    assert "single trips:\N{NO-BREAK SPACE}do\N{NO-BREAK SPACE}not" in verdict.inner_text()
+    above = page.locator(".player").bounding_box()["y"]
+    boxes = [verdict.bounding_box(), alarm.bounding_box()]
+    assert all(box["y"] + box["height"] <= above for box in boxes)
+    assert boxes[0]["y"] < boxes[1]["y"]
+
+
+@pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
+def test_every_bar_shows_its_baselines_apart(visit, report, size):
+    page = visit(report, size=size)
+    for bar in page.locator(".gauge").all():
+        edge = bar.bounding_box()
+        letters = [letter.bounding_box() for letter in bar.locator(".tick b").all()]
+        assert len(letters) in (3, 4)
+        assert bar.locator(".chance").count() == 1
+        for letter in letters:
+            middle = letter["x"] + letter["width"] / 2
+            assert edge["x"] - 2 <= middle <= edge["x"] + edge["width"] + 2
+        places = {(round(letter["x"]), round(letter["y"])) for letter in letters}
+        assert len(places) > 1
+
+
+@pytest.fixture(scope="module")
+def demo_report(tmp_path_factory):
+    """The report of the demo, with fewer people."""
+    folder = tmp_path_factory.mktemp("demo")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cities, "demo_city", functools.partial(cities.demo_city, n_users=1_000))
+        done = run("demo", "--out", folder, "--quiet")
+    assert done.code == 0, done.err
+    return folder / "report.html"
+
+
+@pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
+def test_the_report_of_the_demo_opens_with_its_verdict_and_has_all_baselines(
+    visit, demo_report, size
+):
+    page = visit(demo_report, size=size)
+    box = page.locator(".verdict").bounding_box()
+    assert box["y"] + box["height"] < page.locator(".player").bounding_box()["y"]
+    bars = page.locator(".gauge").all()
+    assert len(bars) == 10
+    for bar in bars:
+        assert {"U", "L", "E"} <= set(bar.locator(".tick b").all_inner_texts())
+        assert bar.locator(".chance").count() == 1
+    assert "M" in bars[0].locator(".tick b").all_inner_texts()
+    assert "standard error" in page.locator("#density .lede").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+
+
+def test_the_reasons_of_the_verdict_can_be_opened(visit, report):
+    page = visit(report)
+    why = page.locator(".why")
+    assert not why.locator("dd").first.is_visible()
+    why.locator("summary").click()
+    assert "of the way from a guess" in why.inner_text()
+
+
+def test_degrees_and_standard_errors_are_shown_where_they_are_known(visit, tmp_path):
+    errors = CellErrors(25)
+    for t in range(24):
+        errors.add(release_with_errors(t, np.full(25, 0.01)))
+    page_of(make_pair(), tmp_path / "known.html", crs="EPSG:4326", errors=errors)
+    page_of(make_pair(), tmp_path / "unknown.html")
+    known, unknown = (visit(tmp_path / f"{name}.html") for name in ("known", "unknown"))
+    for page in (known, unknown):
+        slide_to(page, 3)
+        page.locator("#map-synthetic canvas").focus()
+        page.keyboard.press("ArrowRight")
+    text = known.locator("#read-out").inner_text()
+    assert "0.1\N{DEGREE SIGN} N 0.1\N{DEGREE SIGN} E" in text
+    assert "\N{PLUS-MINUS SIGN} 1" in text
+    assert not {"\N{DEGREE SIGN}", "\N{PLUS-MINUS SIGN}"} & set(
+        unknown.locator("#read-out").inner_text()
+    )
+    assert "0\N{DEGREE SIGN} N to 1\N{DEGREE SIGN} N" in known.locator(".sizes").inner_text()
+    assert picture(known, "#map-synthetic") != picture(unknown, "#map-synthetic")
+
+
+def release_with_errors(t, cell_errors):
+    """Return a release of a hundred points that knows the standard errors of its cells."""
+    nothing = np.empty(0)
+    return Release(
+        t=t,
+        n_points=100,
+        ids=nothing,
+        cells=nothing,
+        x=nothing,
+        y=nothing,
+        n_born=0,
+        n_ended=0,
+        epsilon_t=0.0,
+        n_reports=0,
+        uncertainty=Uncertainty(
+            cell_shares=cell_errors,
+            cell_errors=cell_errors,
+            flow_shares=nothing,
+            flow_errors=nothing,
+        ),
+    )
+
+
 def test_not_private_is_an_alarm_on_top(visit, tmp_path):
     page_of(make_pair(), tmp_path / "report.html", receipt=RECEIPT | {"private": False})
     alarms = visit(tmp_path / "report.html").get_by_role("alert")
     page, data = alarms.all()
     assert "Not private: shows real data" in page.inner_text()
-    assert page.bounding_box()["y"] < 150
+    assert page.bounding_box()["y"] < 250
     assert "NOT PRIVATE" in data.inner_text()
-    assert data.bounding_box()["y"] < 450
+    assert data.bounding_box()["y"] < 600
 
 
 def test_hostile_words_stay_words_in_a_browser(visit, tmp_path):

@@ -6,19 +6,36 @@ import pytest
 
 from retrasyn.metrics.suite import METRICS, evaluate_pair
 from retrasyn.report.content import likeness, measures
-from support.report_pairs import make_pair
+from retrasyn.simulation.baselines import STATIC
+from support.report_pairs import all_baselines, make_pair
 
 BY_KEY = {metric.key: metric for metric in METRICS}
 
 
 def test_every_metric_has_a_row_with_its_explanation():
-    rows = measures(evaluate_pair(make_pair()))
+    rows = measures(evaluate_pair(make_pair()), {})
     assert [row.key for row in rows] == [metric.key for metric in METRICS]
     assert all(row.better and row.explanation and row.likeness is not None for row in rows)
 
 
+def test_every_bar_has_the_ticks_of_all_baselines_that_can_answer_and_the_band_of_chance():
+    pair = make_pair()
+    rows = measures(evaluate_pair(pair), all_baselines(pair))
+    for row in rows:
+        answers = "UMLE" if row.key in STATIC else "ULE"
+        assert sorted(tick.letter for tick in row.ticks) == sorted(answers), row.key
+        assert [tick.likeness for tick in row.ticks] == sorted(tick.likeness for tick in row.ticks)
+        assert 0.0 <= row.chance <= 1.0
+
+
+def test_letters_of_ticks_that_lie_close_stand_on_both_sides_of_the_bar():
+    same = evaluate_pair(make_pair())
+    row = measures(same, {"uniform": same, "exact": same})[0]
+    assert [(tick.letter, tick.below) for tick in row.ticks] == [("U", False), ("E", True)]
+
+
 def test_what_cannot_be_compared_has_no_likeness():
-    rows = measures(evaluate_pair(make_pair(side=1)))
+    rows = measures(evaluate_pair(make_pair(side=1)), {})
     (row,) = [row for row in rows if row.key == "kendall_tau"]
     assert (row.value, row.likeness) == ("no value", None)
 

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import html
 import json
 import re
 import sys
@@ -11,7 +12,8 @@ import pytest
 
 from retrasyn.errors import MissingExtra, OutputError
 from retrasyn.report.page import check_available
-from support.report_pairs import EDGES, HOSTILE, RECEIPT, make_pair, page_of
+from retrasyn.report.verdict import in_words
+from support.report_pairs import EDGES, HOSTILE, RECEIPT, content_of, make_pair, page_of
 
 VOID = {"meta", "link", "input", "br", "img", "hr"}
 
@@ -61,12 +63,21 @@ def test_every_tag_is_closed_and_every_name_is_given_once(page):
 
 
 @pytest.mark.parametrize("receipt", [RECEIPT, RECEIPT | {"seed": 7}, None], ids=["", "7", "none"])
-def test_it_opens_with_not_being_private_before_it_praises(receipt, tmp_path):
-    page = page_of(make_pair(), tmp_path / "report.html", receipt=receipt)
-    first, _, kicker, second, *_ = [text.strip() for text in read(page).texts["p"]]
-    assert (first, kicker) == ("Not private: shows real data", "Evaluation report")
-    assert second.startswith("The synthetic data alone: ")
+def test_it_opens_with_a_verdict_and_then_says_that_it_shows_real_data(receipt, tmp_path):
+    pair = make_pair()
+    page = page_of(pair, tmp_path / "report.html", receipt=receipt)
+    start = page.index("<main>")
+    first, alarm, *rest = re.findall(r"<p(?: [^>]*)?>(.*?)</p>", page[start:], re.DOTALL)
+    grades = content_of(pair).grades
+    assert plain_text(first) == in_words(grades)
+    assert alarm == "Not private: shows real data"
+    second = next(text for text in rest if text.startswith("The synthetic data alone: "))
     assert ("Private: epsilon 1" in second) == (receipt == RECEIPT)
+
+
+def plain_text(markup):
+    """Return the words of a paragraph."""
+    return html.unescape(re.sub(r"<[^>]+>", "", markup)).replace("\N{NO-BREAK SPACE}", " ").strip()
 
 
 def test_every_link_and_label_has_its_goal(page):

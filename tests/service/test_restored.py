@@ -138,7 +138,7 @@ def test_devices_are_told_of_a_new_campaign_and_go_on_when_it_returns(tmp_path, 
     given, command = {"port": port, "folder": tmp_path}, "retrasyn serve --folder service"
     with serving(command, *QUICK, **given) as said:
         enrol(said, loyal)
-        link = run("token", "--folder", tmp_path / "service").out
+        link = run("invite", "--folder", tmp_path / "service").out
         enrol(link, changed)
         assert "reported, accepted" in take_part(loyal, 6).out
     refused = run("serve", "--folder", tmp_path / "service", "--set", "window=2", "--port", port)

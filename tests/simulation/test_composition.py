@@ -277,7 +277,7 @@ def test_where_releases_cannot_be_counted_there_is_none(data, city, tmp_path):
     (tmp_path / "count.json").mkdir()
     with pytest.raises(RetraSynError, match=r"count\.json"):
         made(city, tmp_path / "count.json")
-    with pytest.raises(OutputError, match="--ledger-file"):
+    with pytest.raises(OutputError, match="`ledger_file`"):
         made(city, "/proc/count.json")
 
 

@@ -76,7 +76,7 @@ def test_a_grant_says_how_to_answer_and_yes_or_no_stays_one_bit():
 def test_a_method_that_foresees_errors_of_unary_encoding_keeps_to_it(method):
     grid = Grid(Box(0, 0, 1, 1), 2)
     assert RunSettings.of(method, grid=grid).oracle == "oue"
-    with pytest.raises(SettingError, match="use --oracle oue, not grr"):
+    with pytest.raises(SettingError, match='use `oracle="oue"`, not grr'):
         RunSettings.of(method, grid=grid, oracle="grr")
 
 

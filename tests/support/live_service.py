@@ -37,7 +37,7 @@ class Live:
 
     def links(self, n: int) -> list[str]:
         """Return new enrolment links."""
-        done = run("token", n, "--folder", self.folder)
+        done = run("invite", n, "--folder", self.folder)
         assert done.returncode == 0, done.stderr
         return done.stdout.split()
 

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 import retrasyn
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.simulation.composition import ReleasedBeforeWarning
+from support.folding import with_clock
 
 RUNS = {
     "steered": {"method": "steered"},
@@ -21,6 +22,8 @@ RUNS = {
     "streams": {"method": "retrasyn-b", "ledger": "stream", "length_scale": 12.0},
     "faithful": {"method": "retrasyn-p", "faithful": True, "settings": {"alpha": "3"}},
     "exact": {"method": "exact"},
+    "folded": {"fold": "day"},
+    "folded by person-day": {"fold": "person-day", "seed": "random"},
     "counted": {"method": "steered", "counted": 1},
     "counted twice": {"method": "retrasyn-b", "epsilon": 0.5, "seed": "random", "counted": 2},
 }
@@ -28,7 +31,7 @@ RUNS = {
 
 @functools.cache
 def city() -> retrasyn.Trajectories:
-    return retrasyn.demo_city(n_users=60, n_timestamps=30, seed=1)
+    return with_clock(retrasyn.demo_city(n_users=60, n_timestamps=30, seed=1))
 
 
 @functools.cache

@@ -35,10 +35,10 @@ GUIDES = [path for path in DOCUMENTS if path.name == "README.md" or path.parent 
 _NOTE = r"<!-- (not run|long|given|run with|exits with|without): (.*?) -->\n"
 _BLOCK = re.compile(rf"^((?:{_NOTE})*)```([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _STAYS = re.compile(
-    r".* &$|\S*retrasyn (serve|watch|demo-live|gateway|demo --live|device run)\b"
+    r".* &$|\S*retrasyn (serve|watch|gateway|demo --live|demo --devices|device run)\b"
     r"(?!.*--(print-config|rounds))"
 )
-_LISTENS = re.compile(r"\S*retrasyn (serve|watch|demo-live|gateway|demo)\b")
+_LISTENS = re.compile(r"\S*retrasyn (serve|watch|gateway|demo)\b")
 _IS_OURS = re.compile(r"retrasyn [^$<>|&;`*~]+")  # nothing in it is for a shell
 _IS_UP = re.compile(r"http://|^round |runtime started")
 ENVIRONMENT = {

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import struct
 
 import pytest
 
+from retrasyn.cli.pages import in_flags
 from retrasyn.data.formats import Options, read_fixes
 from retrasyn.errors import InputError
 
@@ -43,7 +45,33 @@ def refuse(path, kind, *words, **options):
     """Check that reading is refused in one line with all the words."""
     with pytest.raises(InputError) as caught:
         rows_of(path, kind, **options)
-    message = str(caught.value)
+    message = in_flags(str(caught.value))
     assert "\n" not in message
     missing = [word for word in words if word not in message]
     assert not missing, f"{message!r} does not name {missing}"
+
+
+def fit_file(points):
+    """Return the bytes of a FIT file with a record for each (seconds since 1970, x, y)."""
+    define = struct.pack("<BBBHB", 0x40, 0, 0, 20, 3)  # local message 0 is global message 20
+    define += bytes([253, 4, 0x86, 0, 4, 0x85, 1, 4, 0x85])  # timestamp, latitude, longitude
+    records = b"".join(
+        struct.pack("<BIii", 0, second - FIT_EPOCH, *(round(d * 2**31 / 180) for d in (y, x)))
+        for second, x, y in points
+    )
+    head = struct.pack("<BBHI4s", 14, 0x20, 2100, len(define + records), b".FIT")
+    data = head + struct.pack("<H", fit_crc(head)) + define + records
+    return data + struct.pack("<H", fit_crc(data))
+
+
+FIT_EPOCH = 631_065_600  # 31 December 1989
+
+
+def fit_crc(data):
+    """Return the check sum of the format: CRC-16 with the reversed polynomial 0x8005."""
+    crc = 0
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0xA001 if crc & 1 else 0)
+    return crc

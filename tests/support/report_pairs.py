@@ -10,11 +10,14 @@ import numpy as np
 
 from retrasyn.data.metadata import Clock
 from retrasyn.data.trajectories import Trajectories
+from retrasyn.metrics.baselines import plain_baselines
 from retrasyn.metrics.pair import Gridded, Pair
-from retrasyn.metrics.suite import evaluate_pair
+from retrasyn.metrics.suite import Scores, evaluate_pair
 from retrasyn.report.content import Content, gather
 from retrasyn.report.page import write_report
 from retrasyn.roads.network import RoadNetwork
+from retrasyn.run_settings import RunSettings
+from retrasyn.simulation.baselines import run_baselines
 from retrasyn.space import Box, Grid
 
 HOSTILE = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)>\"'&"
@@ -64,15 +67,19 @@ def walks(
     )
 
 
+def crowd(
+    seed: int, *, n: int = 30, n_timestamps: int = 24, length: int = 9, first_t: int = 0
+) -> Trajectories:
+    """One side of `make_pair`."""
+    return walks(n=n, n_timestamps=n_timestamps, length=length, seed=seed, first_t=first_t)
+
+
 def make_pair(
     *, side: int = 5, n: int = 30, n_timestamps: int = 24, length: int = 9, first_t: int = 0
 ) -> Pair:
     """Two crowds of walkers on a grid over the unit square."""
-    crowds = [
-        walks(n=n, n_timestamps=n_timestamps, length=length, seed=seed, first_t=first_t)
-        for seed in (1, 2)
-    ]
-    return Pair.of(*crowds, Grid(Box(0, 0, 1, 1), side))
+    shape = {"n": n, "n_timestamps": n_timestamps, "length": length, "first_t": first_t}
+    return Pair.of(*(crowd(seed, **shape) for seed in (1, 2)), Grid(Box(0, 0, 1, 1), side))
 
 
 def street_grid(n: int = 12) -> RoadNetwork:
@@ -112,6 +119,13 @@ def page_of(pair: Pair, path: Path, **changes: Any) -> str:
     """Write a page and return its text."""
     write_report(path, pair, evaluate_pair(pair), **SETTINGS | changes)
     return path.read_text(encoding="utf-8")
+
+
+def all_baselines(pair: Pair) -> dict[str, Scores]:
+    """Score all that a release is compared with, on the data of the pair itself."""
+    grid, real = pair.grid, crowd(1)
+    settings = RunSettings.of(grid=grid, window=4, seed=2)
+    return plain_baselines(pair, evaluate_pair) | run_baselines(real, settings, pair)
 
 
 def unpack(packed: dict[str, Any], *shape: int) -> np.ndarray:

@@ -78,7 +78,7 @@ def run_all(examples):
     examples.show("watch", until="Stop with Ctrl-C")
     quick = ("--set", "period=1", "--set", "window=1")
     service, _ = examples.start("serve", *quick, until="Stop with Ctrl-C")
-    first, second, *_ = examples.run("token").split()
+    first, second, *_ = examples.run("invite").split()
     examples.run("device enrol", link=first)
     examples.run("device status")
     examples.run("device run", "--rounds", "2")
@@ -89,7 +89,6 @@ def run_all(examples):
     examples.show("fleet", "--devices", "20", until="devices are silent")
     examples.stop("serve", service)
     examples.run("rotate-key")
-    examples.show("demo-live", until="devices are silent")
 
 
 if __name__ == "__main__":

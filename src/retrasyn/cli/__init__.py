@@ -8,6 +8,7 @@ import io
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -17,7 +18,6 @@ from retrasyn.cli import completion
 from retrasyn.cli.audit import audit, audit_window
 from retrasyn.cli.convert import convert
 from retrasyn.cli.demo import demo
-from retrasyn.cli.demo_live import demo_live
 from retrasyn.cli.device import device
 from retrasyn.cli.doctor import doctor
 from retrasyn.cli.evaluate import compare, evaluate
@@ -26,13 +26,14 @@ from retrasyn.cli.gateway import gateway
 from retrasyn.cli.generate import generate
 from retrasyn.cli.interrupts import saying_stopped
 from retrasyn.cli.methods import methods
-from retrasyn.cli.pages import explaining, show_page
+from retrasyn.cli.pages import explaining, in_flags, show_page
 from retrasyn.cli.plan import plan
 from retrasyn.cli.receipt import receipt
 from retrasyn.cli.reproduce import reproduce
 from retrasyn.cli.roads import roads
-from retrasyn.cli.serve import rotate_key, serve, token
+from retrasyn.cli.serve import invite, rotate_key, serve
 from retrasyn.cli.stream import stream
+from retrasyn.cli.suggest import suggest
 from retrasyn.cli.synthesize import synthesize
 from retrasyn.cli.validate import validate
 from retrasyn.cli.watch import watch
@@ -45,6 +46,11 @@ class _Commands(typer.core.TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         with saying_stopped("by Ctrl-C"):
             return super().invoke(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in RENAMED:
+            raise InputError(f"retrasyn {cmd_name} is now retrasyn {RENAMED[cmd_name]}")
+        return super().get_command(ctx, cmd_name)
 
 
 app = typer.Typer(
@@ -81,31 +87,27 @@ def _root(
         print(first_steps(__version__))
 
 
-app.command()(synthesize)
-app.command()(stream)
-app.command()(methods)
-app.command()(evaluate)
-app.command()(compare)
-app.command()(convert)
-app.command()(validate)
-app.command()(generate)
-app.command()(roads)
-app.command()(watch)
-app.command()(demo)
-app.command()(demo_live)
-app.command()(plan)
-app.command()(reproduce)
-app.command()(gateway)
-app.command()(fleet)
-app.command()(serve)
-app.command()(token)
-app.command()(rotate_key)
-app.command()(doctor)
-app.command("help")(show_page)
+PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Start": (demo, doctor, show_page),
+    "Data": (convert, validate, suggest, generate, roads),
+    "Synthesise and judge": (synthesize, stream, methods, evaluate, compare, watch),
+    "Plan and prove": (plan, reproduce),
+    "Run a campaign": (serve, invite, rotate_key, fleet),
+    "Take part": (gateway,),
+}
+"""Every command that stands alone, by the panel of the help in which it is listed."""
+RENAMED = {"demo-live": "demo --devices 1000", "token": "invite"}
+"""What commands of earlier versions are called now."""
+
+for panel, commands in PANELS.items():
+    for command in commands:
+        name = "help" if command is show_page else None
+        spare = {"allow_extra_args": True} if command is convert else None  # it says what to type
+        app.command(name, rich_help_panel=panel, context_settings=spare)(command)
 audit.command(name="window")(audit_window)
-app.add_typer(audit)
-app.add_typer(receipt, name="receipt")
-app.add_typer(device, name="device")
+app.add_typer(audit, rich_help_panel="Plan and prove")
+app.add_typer(receipt, name="receipt", rich_help_panel="Plan and prove")
+app.add_typer(device, name="device", rich_help_panel="Take part")
 
 # What typer raises for a wrong flag, whichever copy of click it brings along.
 _UsageError: Any = typer.BadParameter.__base__
@@ -124,7 +126,7 @@ def main(arguments: list[str] | None = None) -> None:
         )
         sys.stdout.flush()
     except RetraSynError as error:
-        sys.exit(_complain(f"{error}{explaining(error, given)}"))
+        sys.exit(_complain(in_flags(str(error)) + explaining(error, given)))
     except _UsageError as error:
         where = error.ctx.command_path if error.ctx else "retrasyn"
         said = error.format_message().replace("Value error, ", "").rstrip(".")
@@ -186,4 +188,4 @@ def _complain(message: str) -> int:
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """Write a warning as one line."""
-    sys.stderr.write(f"WARNING: {message}\n")
+    sys.stderr.write(f"WARNING: {in_flags(str(message))}\n")

@@ -1,18 +1,22 @@
-"""Checks shared by `evaluate`, `compare` and `watch` on the files they compare."""
+"""What `evaluate`, `compare`, `watch` and `demo` share: checks of files, and baselines."""
 
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from retrasyn.bounded_json import parse_json
+from retrasyn.cli.interrupts import interruptible_progress
 
 if TYPE_CHECKING:
     from retrasyn.data.trajectories import Trajectories
     from retrasyn.metrics.pair import Pair
+    from retrasyn.metrics.suite import Scores
+    from retrasyn.run_settings import RunSettings
     from retrasyn.space import Box
 
 ComparisonBox = Annotated[
@@ -23,6 +27,11 @@ ComparisonBox = Annotated[
         help="The box of the grid. (default: that of the receipt, else of the real data)",
         show_default=False,
     ),
+]
+
+WithoutBaselines = Annotated[
+    bool,
+    typer.Option("--no-baselines", help="No mean, lpa and exact in the report: these take runs."),
 ]
 
 
@@ -60,6 +69,14 @@ def read_file(path: Path) -> Trajectories:
     for note in data.notes:
         sys.stderr.write(f"note: {path}: {note}\n")
     return data
+
+
+def folded_as_in(receipt: dict[str, Any] | None, real: Trajectories) -> Trajectories:
+    """Return the real data on the timestamps of a release, whose receipt says if days were folded.
+
+    For the comparison it is the same whose budget they shared.
+    """
+    return real if receipt is None or receipt.get("folded") is None else real.folded()
 
 
 def extent_of(box: str | None, receipts: dict[Path, dict[str, Any] | None]) -> Box | None:
@@ -102,3 +119,22 @@ def pair_of(real: Trajectories, synthetic: Trajectories, extent: Box | None, gri
             "project one with retrasyn convert --to-crs"
         )
     return Pair.of(real, synthetic, grid_over(real, grid, extent))
+
+
+def score_baselines(
+    real: Trajectories, pair: Pair, terms: RunSettings | None, *, quiet: bool, **settings: Any
+) -> dict[str, Scores]:
+    """Score what a release is compared with in a report; without `terms`, what needs no run.
+
+    `settings` are those of `evaluate_pair`, the seed among them.
+    """
+    from retrasyn.metrics.baselines import plain_baselines
+    from retrasyn.metrics.suite import evaluate_pair
+    from retrasyn.simulation.baselines import run_baselines
+
+    measure, seed = partial(evaluate_pair, **settings), settings["seed"]
+    with interruptible_progress(quiet) as progress:
+        found = plain_baselines(pair, measure, seed=seed)
+        if terms is not None:
+            found |= run_baselines(real, terms, pair, measure, progress=progress, seed=seed)
+    return found

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from retrasyn.cli import options, watch
+from retrasyn.cli import comparing, options, watch
+from retrasyn.cli.demo_campaign import run_campaign
 from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from retrasyn.metrics.suite import Scores
     from retrasyn.privacy.receipt import Receipt
     from retrasyn.report.content import Content
@@ -47,6 +50,17 @@ def demo(
     pace: Annotated[
         float, typer.Option(min=0, help="With --live: seconds from one timestamp to the next.")
     ] = 1.0,
+    devices: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Run a service and so many made-up devices instead.",
+            show_default=False,
+        ),
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="With --devices: end after so many.")] = 3600,
+    bare: comparing.WithoutBaselines = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the figures and files as JSON, and nothing else.")
     ] = False,
@@ -57,16 +71,28 @@ def demo(
     """Make a small city with a rush hour, synthesise it privately, compare both in a report.
 
     With --live nothing is written: the map shows the synthetic city as it is made, the real one
-    beside it, until Ctrl-C.
+    beside it, until Ctrl-C. With --devices people report to a service every second; its live map
+    is at the address that is printed first.
 
     Example: retrasyn demo --out demo-out
     """
     from retrasyn.errors import SettingError
 
+    if devices is not None:
+        given = {"--live": live, "--json": as_json, "--quiet": quiet, "--no-baselines": bare}
+        given |= {"--seed": seed != "random", "--oracle": oracle != "oue", "--open": opens}
+        for option, asked in given.items():
+            if asked:
+                raise SettingError(
+                    f"--devices runs a campaign, which has no {option}; leave it out"
+                )
+        run_campaign(devices, rounds, port, out)
+        return
     noise = options.read_seed(seed)
     if not live:
         with saying_stopped("files that are finished stay"):
-            made = _report(out or Path("demo-out"), noise, oracle, quiet=quiet or as_json)
+            place = out or Path("demo-out")
+            made = _report(place, noise, oracle, quiet=quiet or as_json, with_runs=not bare)
         if as_json:
             print(json.dumps(made.facts(), indent=2))
         elif not quiet:
@@ -132,7 +158,14 @@ def _show(settings: RunSettings, roads: Path, pace: float, port: int, *, opens: 
         )
 
 
-def _report(out: Path, noise: int | Literal["random"], oracle: str, *, quiet: bool) -> _Made:
+def _report(
+    out: Path,
+    noise: int | Literal["random"],
+    oracle: str,
+    *,
+    quiet: bool,
+    with_runs: bool,
+) -> _Made:
     """Synthesise the city and write everything, with a report."""
     from retrasyn.data.writing_files import write
     from retrasyn.errors import OutputError
@@ -141,6 +174,7 @@ def _report(out: Path, noise: int | Literal["random"], oracle: str, *, quiet: bo
     from retrasyn.metrics.suite import evaluate_pair
     from retrasyn.receipts.files import receipt_place, write_with_receipt
     from retrasyn.report.page import check_available, write_report
+    from retrasyn.report.uncertainty import CellErrors
     from retrasyn.simulation.city import demo_city
     from retrasyn.simulation.run import synthesize
 
@@ -154,13 +188,16 @@ def _report(out: Path, noise: int | Literal["random"], oracle: str, *, quiet: bo
     seed = 0 if noise == "random" else noise  # of the city and the figures: a drawn one is noise's
     real = demo_city(seed=seed)
     settings = _settings(_public_roads(out), noise, oracle)
+    errors = CellErrors(settings.grid.n_cells)
     with interruptible_progress(quiet) as progress:
-        synthetic, receipt = synthesize(real, settings, progress=progress)
+        synthetic, receipt = synthesize(real, settings, progress=progress, on_release=errors.add)
     write(real, out / "real.parquet")
     with replacing(receipt_place(out / "synthetic.parquet")) as temporary:
         receipt = write_with_receipt(synthetic, receipt, out / "synthetic.parquet", temporary)
     pair = Pair.of(real, synthetic, settings.grid)
     scores = evaluate_pair(pair, seed=seed)
+    terms = settings if with_runs else None
+    baselines = comparing.score_baselines(real, pair, terms, quiet=quiet, seed=seed)
     report = out / "report.html"
     content = write_report(
         report,
@@ -174,6 +211,8 @@ def _report(out: Path, noise: int | Literal["random"], oracle: str, *, quiet: bo
         seed=seed,
         clock=real.clock,
         roads=settings.public_map.roads if settings.public_map else None,
+        baselines=baselines,
+        errors=errors,
     )
     return _Made(out, settings, receipt, scores, content, real.n_points)
 
@@ -197,6 +236,7 @@ class _Made:
             "epsilon": self.receipt.epsilon,
             "window": self.receipt.window,
             "worst_window": self.receipt.worst_window.declared.epsilon,
+            "verdict": {grade.use: grade.word for grade in self.content.grades},
             "scores": self.scores.to_dict(),
             "streets": self.content.data["streets"]["n"],
             "shared_flows": self.content.shared_flows[0],
@@ -220,6 +260,8 @@ What is protected
   An independent recount found at most {worst:g} spent by anyone in any window.
 What is not
 {_bullets(receipt.not_protected)}
+What it is good for
+{_lines((grade.use, grade.word) for grade in self.content.grades)}
 How close it is (0 is the same, 0.693 has nothing in common)
 {self._figures()}
 Look at
@@ -237,11 +279,15 @@ Look at
             ("trips, from where to where", f"{scores.trip_error:.4f}"),
             ("durations of trips", f"{scores.duration_error:.4f}"),
         ]
-        return "\n".join(f"  {name:<32}{value:>8}" for name, value in rows)
+        return _lines(rows)
 
 
 def _wrap(text: str, first: str = "  ") -> str:
     return textwrap.fill(text, 92, initial_indent=first, subsequent_indent=" " * len(first))
+
+
+def _lines(rows: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"  {name:<32}{value:>10}" for name, value in rows)
 
 
 def _bullets(items: tuple[str, ...]) -> str:

@@ -15,11 +15,14 @@ import typer
 from retrasyn.cli import options
 from retrasyn.cli.comparing import (
     ComparisonBox,
+    WithoutBaselines,
     check_files,
     extent_of,
+    folded_as_in,
     pair_of,
     read_file,
     read_receipt,
+    score_baselines,
 )
 from retrasyn.cli.interrupts import saying_stopped
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from retrasyn.metrics.pair import Pair
     from retrasyn.metrics.suite import Metric, Scores
     from retrasyn.roads.network import RoadNetwork
+    from retrasyn.run_settings import RunSettings
     from retrasyn.space import Box
 
 RealFile = Annotated[Path, typer.Argument(metavar="REAL", help="The recorded data.")]
@@ -65,6 +69,7 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    bare: WithoutBaselines = False,
 ) -> None:
     """Measure how close synthetic data is to the real, in ten ways.
 
@@ -81,18 +86,22 @@ def evaluate(
         check_page(report)
     elif roads is not None:
         raise SettingError("--roads are drawn in a report; name one with --report")
+    elif bare:
+        raise SettingError("--no-baselines is about a report; name one with --report")
     streets = None if report is None else roads or options.own_roads(real)
     network = None if streets is None else read_network(streets)
     receipt = read_receipt(synthetic)
     extent = extent_of(box, {synthetic: receipt})
-    recorded = read_file(real)
+    recorded = folded_as_in(receipt, read_file(real))
     pair = pair_of(recorded, read_file(synthetic), extent, grid)
     scores = _measure(pair, settings, quiet=quiet or as_json)
     _warn(scores)
     if report is not None:
         from retrasyn.report.page import write_report
 
-        write_report(
+        terms = None if bare else _terms(receipt)
+        baselines = score_baselines(recorded, pair, terms, quiet=quiet or as_json, **settings)
+        content = write_report(
             report,
             pair,
             scores,
@@ -104,13 +113,29 @@ def evaluate(
             seed=seed,
             clock=recorded.clock,
             roads=network and _within(network, recorded.crs, pair.grid.box, str(streets)),
+            baselines=baselines,
+            crs=recorded.crs,
         )
     if as_json:
         print(json.dumps(scores.to_dict(), indent=2))
         return
     _show(pair, span, {"figure": scores})
     if report is not None:
-        print(f"report: {report}")
+        from retrasyn.report.verdict import in_words
+
+        print(f"verdict: {in_words(content.grades)}\nreport: {report}")
+
+
+def _terms(receipt: dict[str, Any] | None) -> RunSettings | None:
+    """Return what baselines run with; say so if no receipt tells."""
+    from retrasyn.simulation.baselines import settings_of_receipt
+
+    terms = None if receipt is None else settings_of_receipt(receipt)
+    if terms is None:
+        sys.stderr.write(
+            "note: no receipt tells budget, window and box: mean, lpa and exact are left out\n"
+        )
+    return terms
 
 
 def _within(network: RoadNetwork, crs: str | None, box: Box, name: str) -> RoadNetwork:
@@ -143,11 +168,11 @@ def compare(
     """
     settings = _settings(span, seed, queries, top_cells, top_patterns)
     check_files(box, grid, [real, *synthetic])
-    extent = extent_of(box, {path: read_receipt(path) for path in synthetic})
-    recorded = read_file(real)
+    receipts = {path: read_receipt(path) for path in synthetic}
+    extent, recorded = extent_of(box, receipts), read_file(real)
     found: dict[str, Scores] = {}
     for path, name in zip(synthetic, _names(synthetic), strict=True):
-        pair = pair_of(recorded, read_file(path), extent, grid)
+        pair = pair_of(folded_as_in(receipts[path], recorded), read_file(path), extent, grid)
         found[name] = _measure(pair, settings, quiet=quiet or as_json)
         _warn(found[name], name)
     if as_json:

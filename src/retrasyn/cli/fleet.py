@@ -45,7 +45,8 @@ def fleet(
         Path, typer.Option("--folder", help="Where all identities and ledgers are kept.")
     ] = Path("retrasyn-fleet"),
     operator_token: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The operator's token, to enrol with.")
+        Path | None,
+        typer.Option(metavar="FILE", help="The file of the operator's token, to enrol with."),
     ] = None,
     record: Annotated[
         Path | None,

@@ -47,13 +47,13 @@ BY_COMMAND: dict[str, str] = {
     "roads": "public-maps",
     "watch": "map",
     "demo": _FIRST_STEPS,
-    "demo-live": "fleet",
     "plan": "planning",
+    "suggest": "planning",
     "reproduce": "reproduction",
     "gateway": "gateway",
     "fleet": "fleet",
     "serve": "operations",
-    "token": "operations",
+    "invite": "operations",
     "rotate-key": "operations",
     "audit": "audit",
     "receipt": "receipts",
@@ -75,6 +75,26 @@ def explaining(error: RetraSynError, arguments: Sequence[str]) -> str:
             return f"; see retrasyn help {topic}" if topic else ""
     command = next((word for word in arguments if word in BY_COMMAND), None)
     return f"; see retrasyn help {BY_COMMAND[command]}" if command else ""
+
+
+_SETTING = re.compile(r'`([a-z_]+)(?:=(?:True|"([^`"]*)"|([^`"]*)))?`')
+
+
+def in_flags(message: str) -> str:
+    """Return a message of the library with its settings named as the command line calls them.
+
+    >>> in_flags('give `length_scale`, drop them with `outside="drop"`, or go on by `resume=True`')
+    'give --length-scale, drop them with --outside drop, or go on by --resume'
+    """
+
+    def flag(found: re.Match[str]) -> str:
+        value = found[2] or found[3]
+        name = f"--{found[1].replace('_', '-')}"
+        if not value:
+            return name
+        return f"{name} {value}" if re.fullmatch(r"[\w%+:./-]+", value) else f"{name} '{value}'"
+
+    return _SETTING.sub(flag, message)
 
 
 def show_page(

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from retrasyn.planning.forecast import Forecast, Prospect
 
 _WIDTH = 104  # below it, a table would break its figures
-_USUAL_SIDE = 6  # the grid spoken of where none is recommended: that of a campaign by default
 _MANY = 1.05  # people behind a simulated one from which on it is worth saying
 
 
@@ -98,6 +97,7 @@ def _show(shown: Forecast, period: str) -> None:
         console.print("Errors and a recommended grid need the simulation.\n")
     else:
         _show_choice(console, shown)
+    _show_outlook(console, shown)
     console.print(_changes(shown))
     console.print(_lifetime(shown, period))
     console.print(
@@ -165,6 +165,13 @@ def _show_choice(console: Console, shown: Forecast) -> None:
     )
 
 
+def _show_outlook(console: Console, shown: Forecast) -> None:
+    """Print what can be learnt with so many people."""
+    outlook = shown.outlook
+    words = outlook.words if outlook.finest is None else f"{outlook.words}. {outlook.limits}"
+    console.print(f"{words[0].upper()}{words[1:]}.\n", soft_wrap=True)
+
+
 def _changes(shown: Forecast) -> Table:
     """Return a row for each way to have more."""
     side = shown.recommended
@@ -188,7 +195,9 @@ def _changes(shown: Forecast) -> Table:
 
 def _show_usual_place(console: Console, shown: Forecast) -> None:
     """Print after how many nights a usual place is known, and what devices do about it."""
-    row = shown.row(shown.recommended or _USUAL_SIDE)
+    from retrasyn.planning.forecast import USUAL_SIDE
+
+    row = shown.row(shown.recommended or USUAL_SIDE)
     if (place := row.usual_place) is None:
         return
     within = (place.reports - 1) * shown.epsilon

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,9 +18,12 @@ from retrasyn.cli.interrupts import interruptible_progress
 from retrasyn.errors import SettingError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from retrasyn.engines.ray import RayTasks
 
 _MOST = 1000  # runs of a cell, and processes
+_WIDEST = 1_000  # characters of a table
 _EVERY = 30.0  # seconds between two lines where there is no terminal to draw on
 
 
@@ -31,7 +35,7 @@ def reproduce(
             help="table1, table3, table4, table5, allocation, complexity, window, span, grid, "
             "scale, or all.",
         ),
-    ],
+    ] = "table3",
     data: Annotated[
         list[str] | None,
         typer.Option(
@@ -73,8 +77,9 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments again, with our methods beside.
 
-    What was already run in the folder is kept: stop at any time and go on later with the same
-    command. Data sets that are not given are generated, and labelled so.
+    The first table of a single study is printed. What was already run in the folder is kept: stop
+    at any time and go on later with the same command. Data sets that are not given are generated,
+    and labelled so.
 
     Example: retrasyn reproduce table3 --quick
     """
@@ -119,9 +124,44 @@ def reproduce(
         sys.stderr.write(f"stopped: what is finished is kept in {out}; run again to go on\n")
         raise
     written = [str(path) for path in work.write()]
+    if len(studies) == 1 and written and not (quiet or as_json):
+        _show(Path(written[0]).read_text("utf-8"))
     print(json.dumps(written, indent=2) if as_json else "\n".join(written))
     if not quiet:
         _say(f"in {time.monotonic() - began:.0f} s")
+
+
+def _show(page: str) -> None:
+    """Print the first table of a page, rather too wide than folded; the file has the others."""
+    from rich.console import Console
+
+    lines = dropwhile(lambda line: line[:1] != "|", page.splitlines())
+    table = _table(list(takewhile(lambda line: line[:1] == "|", lines)))
+    console = Console()
+    console.width = _WIDEST
+    console.width = console.measure(table).maximum
+    console.print(table)
+
+
+def _table(lines: list[str]) -> Table:
+    """Return a table as it is written in Markdown: heads, a rule, and rows, some of them titles."""
+    from rich.box import ROUNDED
+    from rich.table import Table
+    from rich.text import Text
+
+    heads, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    table = Table(box=ROUNDED)
+    for place, head in enumerate(heads):
+        table.add_column(
+            head.replace(" ", "\n"), justify="right" if place else "left", no_wrap=True
+        )
+    for row in rows:
+        if not any(row[1:]):
+            table.add_section()
+        else:
+            cells = (Text(cell.replace("**", ""), "bold" if "**" in cell else "") for cell in row)
+            table.add_row(*cells)
+    return table
 
 
 def _say(text: str) -> None:

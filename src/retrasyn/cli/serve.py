@@ -1,4 +1,4 @@
-"""``retrasyn serve``: a campaign for real devices, and ``retrasyn token``: links to join it."""
+"""``retrasyn serve``: a campaign for real devices, and ``retrasyn invite``: links to join it."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _announce(running: Running) -> None:
 The live map:      {running.url}/
 Let one device take part, once:
   {running.link}
-More links:        retrasyn token 10 --folder {running.folder}
+More links:        retrasyn invite 10 --folder {running.folder}
 Operator's token:  {running.token_file}
 All that is kept:  {running.folder}
 Stop with Ctrl-C; to go on: retrasyn serve --folder {running.folder}""",
@@ -127,14 +127,15 @@ def _log_to_stderr(quiet: bool) -> None:
     )
 
 
-def token(
+def invite(
     number: Annotated[int, typer.Argument(metavar="[N]", help="How many links.")] = 1,
     folder: Annotated[Path, typer.Option(help="Folder of the running service.")] = _FOLDER,
     server: Annotated[
         str | None, typer.Option(metavar="URL", help="Its address, if it is not this machine's.")
     ] = None,
-    token_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The operator's token, if elsewhere.")
+    operator_token: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The file of the operator's token, if elsewhere."),
     ] = None,
     wait: Annotated[
         float, typer.Option(min=0, help="Seconds to wait for a service that is just starting.")
@@ -142,9 +143,9 @@ def token(
     insecure: Insecure = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list in JSON.")] = False,
 ) -> None:
-    """Make links with which devices join a running campaign, each of them once.
+    """Make enrolment links: with each of them one device joins a running campaign, once.
 
-    Example: retrasyn token 10
+    Example: retrasyn invite 10
     """
     from retrasyn.client.curator_client import check_encrypted, check_url
     from retrasyn.client.owner import write_link
@@ -153,7 +154,7 @@ def token(
         _await_service(folder / "address", wait)
     url = check_url(server or _read(folder / "address", "is the service running?"))
     check_encrypted(url, insecure=insecure)
-    secret = _read(token_file or folder / "operator.token", "name it with --token-file")
+    secret = _read(operator_token or folder / "operator.token", "name it with --operator-token")
     tokens, key = _mint(url, secret, number)
     links = [write_link(url, made, key) for made in tokens]
     print(json.dumps(links, indent=2) if as_json else "\n".join(links))
@@ -212,7 +213,7 @@ def _answers(address: Path) -> bool:
 
 
 def _mint(url: str, secret: str, number: int) -> tuple[list[str], bytes]:
-    """Ask a running service for tokens and the curator's key."""
+    """Ask a running service for enrolment tokens and the curator's key."""
     import http.client
     import urllib.error
     import urllib.request

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,6 +17,7 @@ from retrasyn.cli import options
 from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 
 if TYPE_CHECKING:
+    from retrasyn.data.trajectories import Trajectories
     from retrasyn.privacy.receipt import Receipt
     from retrasyn.run_settings import RunSettings
 
@@ -36,6 +38,16 @@ def synthesize(
     ],
     settings: RunSettings,
     box: options.PublicBox = None,
+    fold: Annotated[
+        Literal["day", "person-day"] | None,
+        typer.Option(
+            help="Make one day of all days; person-day gives each day of a person its own budget.",
+            show_default=False,
+        ),
+    ] = None,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Run even if hardly anybody is ever there.")
+    ] = False,
     datetime: Annotated[
         bool, typer.Option("--datetime", help="Add a column of real times to the output.")
     ] = False,
@@ -77,6 +89,7 @@ def synthesize(
     from retrasyn.simulation import run
 
     # Everything that can be refused without reading the data is refused first.
+    settings = dataclasses.replace(settings, fold=fold)
     _check_output(out, parts=parts, datetime=datetime)
     receipt_path = receipt_place(out)
     check_place(receipt_path)
@@ -117,6 +130,7 @@ def synthesize(
                 parts=folder,
                 ledger_file=counted_in,
                 budget=budget,
+                anyway=anyway,
             )
         with replacing(receipt_path) as temporary:
             if errors is not None and table is not None:
@@ -130,7 +144,20 @@ def synthesize(
         checkpoints.discard(checkpoint)
     options.warn_of_seed(settings)
     if as_json or not quiet:
-        print(receipt.to_json() if as_json else _summary(receipt, out, receipt_path))
+        outlook = _outlook(real, settings)
+        print(receipt.to_json() if as_json else _summary(receipt, out, receipt_path, outlook))
+
+
+def _outlook(real: Trajectories, settings: RunSettings) -> Iterator[str]:
+    """Say who is there and what can be learnt, to who holds the data: it is in no receipt."""
+    from retrasyn.data.activity import Activity
+    from retrasyn.data.folding import folded_as
+    from retrasyn.planning.outlook import Outlook
+
+    active = Activity.of(folded_as(real, settings.fold))
+    yield active.words
+    if settings.method.division.private:
+        yield Outlook.of(settings, active.mean, active.n_timestamps).words
 
 
 @contextlib.contextmanager
@@ -184,7 +211,7 @@ def _check_errors(errors: Path, settings: RunSettings, checkpoint: Path | None) 
         )
 
 
-def _summary(receipt: Receipt, out: Path, receipt_path: Path) -> str:
+def _summary(receipt: Receipt, out: Path, receipt_path: Path, outlook: Iterable[str]) -> str:
     """Say what happened in a few lines."""
     from retrasyn.privacy.receipt import describe_composition
 
@@ -209,5 +236,5 @@ def _summary(receipt: Receipt, out: Path, receipt_path: Path) -> str:
         f"{receipt.gap}: {receipt.n_reports:,} reports of {receipt.n_users:,} users\n"
         f"{spent}\n"
         f"{counted}\n"
-        f"{receipt_path}: what is and what is not protected"
+        f"{receipt_path}: what is and what is not protected\n" + "\n".join(outlook)
     )

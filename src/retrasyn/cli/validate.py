@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from retrasyn.data.validation import Findings
+    from retrasyn.planning.outlook import Outlook
 
 
 @saying_stopped("nothing was found out")
@@ -25,11 +28,14 @@ def validate(
         str | None, typer.Option(metavar="x0,y0,x1,y1", help="The box all points must lie in.")
     ] = None,
     grid: options.Side = 6,
+    epsilon: options.Epsilon = 1.0,
+    window: options.Window = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     quiet: options.Silent = False,
 ) -> None:
-    """Check every rule a file must keep, and name the first rows that break each.
+    """Check every rule a file must keep, and say what can be learnt of it at these settings.
 
+    The first rows that break each rule are named, and the people active at a time are counted.
     Exit code 0 if `synthesize` takes the file as it is, 2 if not.
 
     Example: retrasyn validate trips.csv --box 116.15,39.75,116.60,40.10
@@ -37,15 +43,25 @@ def validate(
     from rich.console import Console
 
     from retrasyn.data import validation
-    from retrasyn.space import Box
+    from retrasyn.planning.outlook import Outlook
+    from retrasyn.run_settings import RunSettings
+    from retrasyn.space import Box, Grid
 
     extent = None if box is None else Box.parse(box)
+    cells = Grid(extent or Box(0, 0, 1, 1), grid)
+    settings = RunSettings.of(grid=cells, epsilon=epsilon, window=window)
     found = validation.validate(source, box=extent, grid=grid)
+    active = found.activity
+    outlook = None
+    if active is not None:
+        outlook = Outlook.of(settings, active.mean, active.n_timestamps)
     if as_json:
-        print(found.to_json())
+        learnt = None if outlook is None else outlook.to_dict()
+        print(json.dumps({**found.to_dict(), "outlook": learnt}, indent=2))
     elif not quiet:
         console = Console()
-        console.print(_counts(found), highlight=False, soft_wrap=True)
+        for line in (_counts(found), *_activity(found, outlook)):
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
         for note in found.notes:
             console.print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
         if not found.usable:
@@ -66,6 +82,18 @@ def _counts(found: Findings) -> str:
         f"jumps at grid {found.side}": found.n_jumps,
     }
     return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count is not None)
+
+
+def _activity(found: Findings, outlook: Outlook | None) -> Iterator[str]:
+    """Say who is there, where, and what can be learnt of them."""
+    from retrasyn.space.grid import format_box
+
+    if found.extent is not None:
+        yield f"all points lie in {format_box(found.extent)}, which is not public"
+    if found.activity is not None:
+        yield found.activity.words
+    if outlook is not None:
+        yield outlook.words
 
 
 def _faults(found: Findings) -> Table:

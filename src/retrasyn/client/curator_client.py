@@ -246,7 +246,7 @@ class CuratorClient:
             given = _parse(self._expect(answered, "tokens"))
             return [str(token) for token in given["tokens"]], bytes.fromhex(given["key"])
         except (ValueError, KeyError, TypeError):
-            raise ServerError(f"{self.url} gave no tokens; ask its operator") from None
+            raise ServerError(f"{self.url} gave no enrolment tokens; ask its operator") from None
 
     def leave(self, device: bytes, tag: bytes) -> bytes:
         """Ask the curator to delete a device; return the tag with which it confirms, or nothing."""

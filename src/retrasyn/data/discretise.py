@@ -5,13 +5,16 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from retrasyn.data.conversion_summary import ConversionSummary, doubts
 from retrasyn.data.formats.base import Fixes
+from retrasyn.data.formats.understanding import Understanding
+from retrasyn.data.frames import UNIX_TIMES
 from retrasyn.data.metadata import Clock
 from retrasyn.data.placing import Placing
 from retrasyn.data.trajectories import MAX_SPAN, MAX_TIME, Trajectories
@@ -26,26 +29,6 @@ _UNITS = {"ms": 1e-3, "s": 1, "sec": 1, "min": 60, "h": 3600, "d": 86400}
 _COMPACT = 1 << 22  # rows buffered before the next compaction
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,17})")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConversionSummary:
-    """Counts of a conversion: fixes read, points written, and rows dropped by reason."""
-
-    n_fixes: int  # fixes read, including skipped ones
-    n_points: int
-    n_users: int
-    n_streams: int
-    mean_length: float
-    n_timestamps: int  # from the first timestamp to the last
-    n_outside: int  # fixes outside the box
-    n_duplicates: int  # fixes with a later one of the same user in the same step
-    n_skipped: int  # unusable lines
-    n_unprojectable: int  # fixes that cannot be projected to the target coordinate system
-
-    def to_dict(self) -> dict[str, int | float]:
-        """Return all counts by name."""
-        return asdict(self)
 
 
 def discretise(
@@ -64,7 +47,7 @@ def discretise(
     first fix; None means that times are already steps. The box is in the coordinates of the
     result; fixes outside it are dropped before the last fix is chosen. `dense` removes steps
     without any fix from the numbering; the result then has no clock. `progress` is called with
-    the number of fixes read so far.
+    the number of fixes read so far. What the columns were taken for stands in the notes.
     """
     period = None if every is None else read_period(every)
     if box is not None:
@@ -72,6 +55,7 @@ def discretise(
     kept = _Kept(period or 1)
     place = Placing(box, from_crs, to_crs)
     alike = _Alike()
+    understood: dict[Understanding, None] = {}
     n_read = 0
     for chunk in chunks:
         alike.check(chunk, period)
@@ -79,9 +63,11 @@ def discretise(
         kept.n_skipped += chunk.n_skipped
         if chunk.n_fixes:
             kept.add(place(chunk))
+            understood |= {} if chunk.understood is None else {chunk.understood: None}
         if progress is not None:
             progress(n_read)
     real, n_users = _streams(kept.finish(place), period, dense=dense, crs=to_crs or place.crs)
+    real = replace(real, notes=tuple(map(str, understood)))
     summary = ConversionSummary(
         n_fixes=n_read,
         n_points=real.n_points,
@@ -93,8 +79,9 @@ def discretise(
         n_duplicates=n_read - kept.n_skipped - place.n_outside - place.n_lost - real.n_points,
         n_skipped=kept.n_skipped,
         n_unprojectable=place.n_lost,
+        understood=tuple(understood),
     )
-    return real, summary
+    return real, replace(summary, warnings=tuple(doubts(real, summary)))
 
 
 def read_period(every: float | str) -> int:
@@ -126,15 +113,15 @@ class _Alike:
             return
         if chunk.kind == "instants" and period is None:
             raise SettingError(
-                f"{chunk.path} has clock times; say how long a step is, for example --every 10min"
+                f'{chunk.path} has clock times; say how long a step is, for example `every="10min"`'
             )
         if chunk.kind == "steps" and period is not None:
-            raise SettingError(f"{chunk.path} counts time in steps already; leave --every away")
+            raise SettingError(f"{chunk.path} counts time in steps already; leave `every` away")
         first = self.first = self.first or chunk
         if chunk.crs != first.crs:
             raise InputError(
                 f"{chunk.path} is in {chunk.crs}, {first.path} in {first.crs}; "
-                "convert them one by one, or say --from-crs if both are the same"
+                "convert them one by one, or say `from_crs` if both are the same"
             )
         if chunk.zoned is None:
             return
@@ -249,6 +236,11 @@ def _numbered(
 ) -> tuple[npt.NDArray[np.int64], Clock | None]:
     """Return the step of every time, and the clock of the steps."""
     if period is None:
+        if int(time.min()) >= UNIX_TIMES:
+            raise SettingError(
+                f"times begin at {int(time.min())}, which looks like a Unix time; say how long a "
+                'step is, for example `every="10min"`'
+            )
         return time.astype(np.int64), None
     step = time // period
     first = int(step.min())
@@ -267,7 +259,7 @@ def _refuse_span(step: npt.NDArray[np.int64]) -> None:
     if last - first >= MAX_SPAN or max(abs(first), abs(last)) > MAX_TIME:
         raise InputError(
             f"times span steps {first:,} to {last:,}, more than {MAX_SPAN:,}; choose a longer "
-            "--every, or look for a stray date"
+            "`every`, or look for a stray date"
         )
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from retrasyn.data import geoparquet
 from retrasyn.data.metadata import Metadata, clock_of, instants, iso_texts
 from retrasyn.data.trajectories import Trajectories
-from retrasyn.errors import InputError
+from retrasyn.errors import InputError, SettingError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 COLUMNS = ("traj_id", "t", "x", "y")
 OPTIONAL = ("user_id",)
+UNIX_TIMES = 100_000_000
+"""Steps are numbered lower; as seconds it is 1973."""
 TIME = pa.timestamp("us", tz="UTC")
 
 
@@ -70,6 +72,12 @@ def time_texts(clock: Clock, t: npt.NDArray[np.int64]) -> pa.Array:
     return pa.array(texts, pa.string()).take(pa.array(codes))
 
 
+def to_pandas(trajectories: Trajectories) -> Any:
+    """Return a pandas DataFrame, with a time column if the clock is known."""
+    geoparquet.load_extra("pandas", "for a DataFrame")
+    return table_of(trajectories, datetime=trajectories.clock is not None).to_pandas()
+
+
 def to_geodataframe(trajectories: Trajectories) -> Any:
     """Return a GeoDataFrame of points, with a time column if the clock is known."""
     geopandas = geoparquet.load_extra("geopandas", "for a GeoDataFrame")
@@ -94,14 +102,13 @@ def to_trajectory_collection(trajectories: Trajectories) -> Any:
 
 
 def trajectories_of(
-    frame: Any,
+    table: pa.Table,
     names: dict[str, str | None],
     *,
     clock: Clock | None = None,
     crs: str | None = None,
 ) -> Trajectories:
-    """Read a data frame; `names` maps each field to the frame's column name."""
-    table = as_table(frame)
+    """Read a table with numbered steps; `names` maps each field to its column's name."""
     kept = Metadata.of_schema(table.schema.metadata)
     there = table.column_names
     wanted = {role: name for role, name in names.items() if name is not None}
@@ -123,25 +130,51 @@ def trajectories_of(
     columns = {role: column(table.column(name), role) for role, name in wanted.items()}
     if "x" not in wanted:
         columns["x"], columns["y"] = geoparquet.coordinates(table.column(geometry))
+    if columns["t"].size and columns["t"].min() >= UNIX_TIMES:
+        raise SettingError(
+            f"column {wanted['t']} begins at {columns['t'].min()}, which looks like a Unix time; "
+            'say how long a step is, for example every="10min"'
+        )
     return Trajectories.from_columns(**columns, clock=clock or kept.clock, crs=crs or kept.crs)
+
+
+def is_numbered(table: pa.Table, *, traj_id: str, t: str) -> bool:
+    """Whether a table has streams in numbered steps, as `to_frame` makes them."""
+    names = table.column_names
+    if not {traj_id, t} <= set(names):
+        return False
+    points = {"x", "y"} <= set(names) or geoparquet.geometry_column(table.schema) is not None
+    kind = table.schema.types[names.index(t)]
+    return points and (pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def as_table(frame: Any) -> pa.Table:
     """Return a data frame as an Arrow table, without copying where possible."""
     if isinstance(frame, pa.Table):
         return frame
+    if hasattr(frame, "collect"):  # a lazy frame of polars
+        frame = frame.collect()
+    if hasattr(frame, "to_point_gdf"):  # a MovingPandas collection
+        frame = frame.to_point_gdf()
+    timed = getattr(getattr(frame, "index", None), "inferred_type", "") == "datetime64"
+    if timed and frame.index.name is None:  # pandas keeps times in the index; named ones come along
+        frame = frame.rename_axis("time")
     if hasattr(frame, "to_arrow") and hasattr(frame, "geometry"):  # a GeoDataFrame
-        frame = frame.to_arrow(index=False)
+        frame = frame.to_arrow(index=None if timed else False)
     if not (hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__")):
         raise InputError(
-            f"{type(frame).__name__} does not speak the Arrow interface; give a pandas, polars or "
-            "pyarrow table or a duckdb relation, or use Trajectories.from_columns"
+            f"{type(frame).__name__} does not speak the Arrow interface; give a frame of pandas, "
+            "polars, GeoPandas, MovingPandas or pyarrow, a relation of duckdb, or use "
+            "Trajectories.from_columns"
         )
     try:
         return pa.table(frame)
     except (pa.ArrowException, ValueError, TypeError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"the frame cannot be turned into an Arrow table: {first}") from None
+        raise InputError(
+            f"the frame cannot be turned into an Arrow table: {first}; give every column one type "
+            "and a name of its own"
+        ) from None
 
 
 def column(values: pa.ChunkedArray, name: str) -> npt.NDArray[Any]:

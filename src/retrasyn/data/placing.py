@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 
-from retrasyn.data.formats.base import Fixes, constant
+from retrasyn.data.formats.base import Fixes, constant, is_degrees
 from retrasyn.errors import SettingError
 from retrasyn.space import Box
 from retrasyn.space.projection import Projection
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_TURN = 360.0  # degrees
 
 
 class Placing:
@@ -32,6 +39,8 @@ class Placing:
             self.n_lost += int(x.size - keep.sum())
         if self._box is not None:
             x0, y0, x1, y1 = self._box
+            if is_degrees(self._to_crs or self.crs):
+                x = _turned(x, x0, x1)
             inside = (x >= x0) & (x <= x1) & (y >= y0) & (y <= y1)
             self.n_outside += int((keep & ~inside).sum())
             keep &= inside
@@ -43,8 +52,15 @@ class Placing:
         if self._project is None:
             if self.crs is None or self._to_crs is None:
                 raise SettingError(
-                    f"{chunk.path} does not say its coordinate system; give --from-crs, for "
-                    "example EPSG:4326"
+                    f"{chunk.path} does not say its coordinate system; give "
+                    "`from_crs`, for example EPSG:4326"
                 )
             self._project = Projection(self.crs, self._to_crs)
         return self._project
+
+
+def _turned(x: npt.NDArray[np.float64], x0: float, x1: float) -> npt.NDArray[np.float64]:
+    """Return longitudes as a box counts them that reaches beyond 180 degrees, east or west."""
+    if x1 > _TURN / 2:
+        return np.where(x < x0, x + _TURN, x)
+    return np.where(x > x1, x - _TURN, x) if x0 < -_TURN / 2 else x

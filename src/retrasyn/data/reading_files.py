@@ -48,7 +48,9 @@ def read(
             columns; ``timezone``, ``on_error`` and ``from_crs`` as in ``retrasyn convert``.
     """
     if kind is not None:
-        return _read_raw(path, kind, every=every, options=options)
+        from retrasyn.data.converting import convert  # noqa: PLC0415 - slow, and rarely needed
+
+        return convert(path, every=every, format=kind, **options)
     if every is not None or options:
         raise InputError(f"{path}: only raw formats take options; name one, or kind='auto'")
     path = check_readable(path)
@@ -74,18 +76,6 @@ def read(
         raise InputError(f"{path}: {error}") from None
 
 
-def _read_raw(
-    path: str | os.PathLike[str], kind: str, *, every: float | str | None, options: dict[str, Any]
-) -> Trajectories:
-    """Read raw fixes and discretise them into time steps."""
-    from retrasyn.data.discretise import discretise  # noqa: PLC0415 - slow to import, rarely needed
-    from retrasyn.data.formats import Options, read_fixes  # noqa: PLC0415
-
-    asked = Options(numbers="steps" if every is None else "seconds", **options)
-    trajectories, _ = discretise(read_fixes(path, kind, asked), every=every)
-    return trajectories
-
-
 def check_readable(path: str | os.PathLike[str]) -> Path:
     """Reject a path that is not a file or has an unsupported format."""
     path = Path(path)
@@ -95,7 +85,8 @@ def check_readable(path: str | os.PathLike[str]) -> Path:
         raise InputError(f"{path} is a folder; name a .parquet or .csv file")
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(
-            f"{path} ends in {path.suffix or 'nothing'}; use .parquet or .csv (or .geoparquet)"
+            f"{path} ends in {path.suffix or 'nothing'}; use .parquet or .csv (or .geoparquet); "
+            "retrasyn convert reads other formats"
         )
     if path.is_file() and path.stat().st_size == 0:
         raise InputError(f"{path} is empty; it needs the columns {', '.join(COLUMNS)}")
@@ -212,7 +203,8 @@ def _wanted(path: Path, names: list[str]) -> list[str]:
         there = ", ".join(name if name == name.strip() else repr(name) for name in names)
         raise InputError(
             f"{path} has no column {', '.join(missing)} (it has {there}); "
-            f"rename its columns to {', '.join(COLUMNS)}, separated by commas"
+            f"rename its columns to {', '.join(COLUMNS)}, separated by commas, "
+            "or have them found by retrasyn convert"
         )
     wanted = [name for name in (*COLUMNS, *OPTIONAL) if name in names]
     twice = [name for name in wanted if names.count(name) > 1]

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from retrasyn.data.metadata import Clock
-from retrasyn.errors import InputError
+from retrasyn.errors import InputError, SettingError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
+
+    from retrasyn.data.folding import Fold, Folding
+    from retrasyn.space.grid import Box, Grid
 
 MAX_SPAN = 10_000_000
 """Maximum number of timestamps a file may span; more suggests clock times not yet binned."""
@@ -29,11 +32,13 @@ class Trajectories:
 
     Because t is consecutive, the columns `traj_id` and `t` follow from one entry per stream and
     are built on demand. Use `from_columns` to create an instance: it sorts and validates, and
-    its errors say what is wrong.
+    its errors say what is wrong. As of a table of points, the length is the number of points.
 
     >>> real = Trajectories.from_columns(traj_id=[7, 7, 9], t=[0, 1, 1], x=[0, 1, 2], y=[0, 0, 1])
     >>> real.n_points, real.n_streams, real.first_t, real.last_t
     (3, 2, 0, 1)
+    >>> len(real)
+    3
     >>> real.traj_id.tolist(), real.t.tolist()
     ([7, 7, 9], [0, 1, 1])
     """
@@ -48,6 +53,7 @@ class Trajectories:
     clock: Clock | None = None  # real time of a timestamp, if known
     crs: str | None = None  # coordinate system of x and y, such as EPSG:4326, if known
     notes: tuple[str, ...] = ()  # what was repaired when reading
+    fold: Folding | None = None  # of many days into one
 
     @classmethod
     def from_columns(
@@ -110,22 +116,67 @@ class Trajectories:
         cls,
         frame: Any,
         *,
+        user: str | None = None,
+        time: str | None = None,
+        x: str | None = None,
+        y: str | None = None,
+        traj: str | None = None,
+        every: float | str | None = None,
         traj_id: str = "traj_id",
         t: str = "t",
-        x: str = "x",
-        y: str = "y",
         user_id: str | None = "user_id",
         clock: Clock | None = None,
         crs: str | None = None,
+        **options: Any,
     ) -> Trajectories:
-        """Read any data frame with the Arrow interface; arguments name its columns.
+        """Read the frame of another library: pandas, polars, GeoPandas, pyarrow and others.
 
-        Clock and coordinate system are taken from the frame's metadata unless they are given.
+        A frame that has the columns `traj_id` and `t`, in steps, is checked and taken as it is,
+        with what its metadata says of clock and coordinate system. Any other is read as
+        `retrasyn.convert` reads it: columns are recognised, and clock times become steps.
+
+        Args:
+            frame: Whatever has the Arrow interface, or a MovingPandas collection.
+            user: The column that says who a person is, if its name is unusual.
+            time: Likewise the time.
+            x: Likewise the easting or longitude.
+            y: Likewise the northing or latitude.
+            traj: Likewise the trip, at whose end a stream ends.
+            every: Length of a time step, in seconds or as text (``10min``), for clock times.
+            traj_id: The column of streams in a frame that is taken as it is.
+            t: Likewise the column of steps.
+            user_id: Likewise that of users; None leaves them aside.
+            clock: What a step means in real time.
+            crs: The coordinate system.
+            **options: Others of `retrasyn.convert`, such as ``box`` and ``timezone``.
         """
-        from retrasyn.data import frames  # noqa: PLC0415 - avoids an import cycle
+        from retrasyn.data import converting, frames  # noqa: PLC0415 - avoids an import cycle
 
-        names = {"traj_id": traj_id, "t": t, "x": x, "y": y, "user_id": user_id}
-        return frames.trajectories_of(frame, names, clock=clock, crs=crs)
+        table = frames.as_table(frame)
+        named = (traj_id, t, user_id or "user_id") != ("traj_id", "t", "user_id")
+        raw = any(each is not None for each in (user, time, traj, every)) or bool(options)
+        if named or (not raw and frames.is_numbered(table, traj_id=traj_id, t=t)):
+            if raw:
+                raise SettingError(
+                    "traj_id, t and user_id name the columns of a frame with numbered steps; "
+                    "name those of any other by user, time and traj"
+                )
+            names = {"traj_id": traj_id, "t": t, "x": x or "x", "y": y or "y", "user_id": user_id}
+            return frames.trajectories_of(table, names, clock=clock, crs=crs)
+        steps: dict[str, Any] = {"every": every}
+        steps |= {name: options.pop(name) for name in ("box", "to_crs", "dense") if name in options}
+        columns = {"user": user, "time": time, "x": x, "y": y, "traj": traj, "from_crs": crs}
+        real, summary = converting.convert_with_summary(
+            frame, "auto", steps, {**columns, **options}
+        )
+        converting.warn_of(summary)
+        return real if clock is None else replace(real, clock=clock)
+
+    def folded(self, by: Fold = "day") -> Trajectories:
+        """Return all days on one day's timestamps, as `synthesize` with `fold` sees them."""
+        from retrasyn.data import folding  # noqa: PLC0415 - as above
+
+        return folding.folded(self, by)
 
     def to_frame(self, *, datetime: bool = False) -> pa.Table:
         """Return a pyarrow table, which pandas, polars and duckdb read directly.
@@ -147,6 +198,65 @@ class Trajectories:
         from retrasyn.data import frames  # noqa: PLC0415 - as above
 
         return frames.to_trajectory_collection(self)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas DataFrame, a row per point; with ``time`` if the clock is known."""
+        from retrasyn.data import frames  # noqa: PLC0415 - as above
+
+        return frames.to_pandas(self)
+
+    def head(self, n: int = 5) -> Any:
+        """Return the first points as a pandas DataFrame, without turning the others into one."""
+        last = int(np.searchsorted(self.starts[:-1], n))
+        return self._of_streams(0, last).to_pandas().head(n)
+
+    def plot(
+        self,
+        *,
+        ax: Any = None,
+        grid: int | Grid = 24,
+        box: Box | tuple[float, float, float, float] | None = None,
+        n_paths: int = 60,
+    ) -> Any:
+        """Draw the share of points in each cell and a sample of paths, with matplotlib.
+
+        Args:
+            ax: Axes to draw on; new ones if none are given.
+            grid: A grid, or the cells to a side of one over the box.
+            box: The box; without one, that of the points.
+            n_paths: How many paths to draw; evenly chosen, the same every time.
+
+        Returns:
+            The axes.
+        """
+        from retrasyn.data import pictures  # noqa: PLC0415 - as above
+
+        shown = pictures.Picture.of(self, grid=grid, box=box, n_paths=n_paths)
+        return pictures.plot(self, shown, ax=ax)
+
+    def explore(
+        self,
+        *,
+        grid: int | Grid = 24,
+        box: Box | tuple[float, float, float, float] | None = None,
+        n_paths: int = 60,
+        **options: Any,
+    ) -> Any:
+        """Return a map of the same to pan and zoom, made by folium (extra ``geo``).
+
+        It needs a network: the browser that shows it fetches Leaflet from cdn.jsdelivr.net, and
+        nothing else. Streets are drawn beneath with for example `tiles="OpenStreetMap"`; whoever
+        serves them then learns which area is looked at. The points stay in the page: who gets the
+        notebook, or what `.save("map.html")` wrote, has those that are drawn. Coordinates of an
+        unknown system are taken for degrees if they could be. `options` are those of `folium.Map`.
+        """
+        from retrasyn.data import pictures  # noqa: PLC0415 - as above
+
+        shown = pictures.Picture.of(self, grid=grid, box=box, n_paths=n_paths)
+        return pictures.explore(self, shown, options)
+
+    def __len__(self) -> int:
+        return self.n_points
 
     @property
     def n_points(self) -> int:
@@ -195,25 +305,36 @@ class Trajectories:
         edges = np.searchsorted(self.starts, np.arange(n_rows, self.n_points, n_rows))
         edges = np.unique(np.concatenate([[0], edges, [self.n_streams]]))
         for a, b in pairwise(edges):
-            rows = slice(self.starts[a], self.starts[b])
-            users = None if self.user_of_stream is None else self.user_of_stream[a:b]
-            yield Trajectories(
-                self.stream_ids[a:b],
-                self.begins[a:b],
-                self.starts[a : b + 1] - self.starts[a],
-                self.x[rows],
-                self.y[rows],
-                users,
-                self.labels,
-                clock=self.clock,
-                crs=self.crs,
-            )
+            yield self._of_streams(a, b)
+
+    def _of_streams(self, first: int, end: int) -> Trajectories:
+        """Return the streams from one position up to another, without copying their points."""
+        rows = slice(self.starts[first], self.starts[end])
+        users = None if self.user_of_stream is None else self.user_of_stream[first:end]
+        return Trajectories(
+            self.stream_ids[first:end],
+            self.begins[first:end],
+            self.starts[first : end + 1] - self.starts[first],
+            self.x[rows],
+            self.y[rows],
+            users,
+            self.labels,
+            clock=self.clock,
+            crs=self.crs,
+        )
 
     def __repr__(self) -> str:
+        if not self.n_points:
+            return "Trajectories(no points)"
         return (
             f"Trajectories({self.n_points:,} points, {self.n_streams:,} streams, "
             f"t {self.first_t}..{self.last_t})"
         )
+
+    def _repr_html_(self) -> str:
+        from retrasyn.data.notebook_html import html_of  # noqa: PLC0415 - as above
+
+        return html_of(self)
 
     def name(self, column: str, identifier: int) -> str:
         """Return an identifier in its original spelling."""

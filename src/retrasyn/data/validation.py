@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from retrasyn.data import frames, geoparquet
+from retrasyn.data.activity import Activity
 from retrasyn.data.reading_files import Raw, read_raw
 from retrasyn.data.trajectories import MAX_SPAN, MAX_TIME, Trajectories
 from retrasyn.errors import InputError
@@ -71,6 +72,8 @@ class Findings:
     n_jumps: int | None  # steps beyond the neighbouring cells of the grid
     side: int
     box: Box | None  # box that the grid covers
+    extent: Box | None  # of all points
+    activity: Activity | None  # people, or streams if no users are named
     faults: tuple[Fault, ...]
     notes: tuple[str, ...]
 
@@ -79,8 +82,8 @@ class Findings:
         """Whether `synthesize` accepts the file as it is."""
         return not self.faults
 
-    def to_json(self) -> str:
-        """Return all findings as JSON."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return all findings by name, ready for JSON."""
         faults = [
             {
                 "rule": fault.rule,
@@ -101,16 +104,19 @@ class Findings:
             "jumps": self.n_jumps,
         }
         grid = {"side": self.side, "box": None if self.box is None else list(self.box)}
-        return json.dumps(
-            {
-                "usable": self.usable,
-                "counts": counts,
-                "grid": grid,
-                "faults": faults,
-                "notes": list(self.notes),
-            },
-            indent=2,
-        )
+        return {
+            "usable": self.usable,
+            "counts": counts,
+            "active": None if self.activity is None else asdict(self.activity),
+            "extent": None if self.extent is None else list(self.extent),
+            "grid": grid,
+            "faults": faults,
+            "notes": list(self.notes),
+        }
+
+    def to_json(self) -> str:
+        """Return all findings as JSON."""
+        return json.dumps(self.to_dict(), indent=2)
 
 
 def validate(
@@ -170,9 +176,12 @@ class _Examination:
         stream, user = self._identifiers("traj_id"), self._identifiers("user_id")
         t = self._timestamps()
         x, y = self._positions()
-        used, n_jumps = public, None
+        used, n_jumps, extent = public, None, None
         if x is not None and y is not None:
-            used = self._check_box(x, y, public)
+            extent = _bounds(x, y)
+            used = public or extent
+            if public is not None:
+                self._check_box(x, y, public)
         if stream is not None and t is not None:
             rows = self._check_streams(stream, t, user)
             if x is not None and y is not None and used is not None:
@@ -187,6 +196,8 @@ class _Examination:
             n_jumps=n_jumps,
             side=side,
             box=used,
+            extent=extent,
+            activity=None if t is None else _activity(t),
             faults=tuple(self.faults[rule] for rule in RULES if rule in self.faults),
             notes=tuple(self.notes),
         )
@@ -369,16 +380,12 @@ class _Examination:
         good = filled & finite
         return _Column(np.where(finite, x, 0), good), _Column(np.where(finite, y, 0), good)
 
-    def _check_box(self, x: _Column, y: _Column, public: Box | None) -> Box | None:
-        """Check that points lie in the box; without one, return the points' bounding box."""
-        placed = x.good & y.good
-        if public is None:
-            return Box.around(x.values[placed], y.values[placed]) if placed.any() else None
+    def _check_box(self, x: _Column, y: _Column, public: Box) -> None:
+        """Check that points lie in the box."""
         off = x.good & ((x.values < public.x0) | (x.values > public.x1))
         off |= y.good & ((y.values < public.y0) | (y.values > public.y1))
         wrong = np.flatnonzero(off)
         self._blame("outside", wrong, lambda row: f"({x.values[row]}, {y.values[row]})")
-        return public
 
     # Several rows
 
@@ -478,6 +485,20 @@ def _with_points_everywhere(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column
     point = geoparquet.points(np.zeros(1), np.zeros(1))[0].as_py()
     return pc.fill_null(column, pa.scalar(point, column.type))
+
+
+def _bounds(x: _Column, y: _Column) -> Box | None:
+    """Return the bounding box of all points."""
+    placed = x.good & y.good
+    return Box.around(x.values[placed], y.values[placed]) if placed.any() else None
+
+
+def _activity(t: _Column) -> Activity | None:
+    """Count the rows of every timestamp; None if there are none, or far too many."""
+    times = t.values[t.good]
+    if not times.size or _extent(t) > MAX_SPAN:
+        return None
+    return Activity.of_counts(np.bincount(times - times.min()))
 
 
 def _extent(t: _Column) -> int:

@@ -72,6 +72,11 @@ class Pair:
     @classmethod
     def of(cls, real: Trajectories, synthetic: Trajectories, grid: Grid) -> Pair:
         """Put both data sets on the grid and on the timeline of the real data."""
+        for name, data in (("real", real), ("synthetic", synthetic)):
+            if not data.n_points:
+                raise InputError(
+                    f"the {name} data has no points; those of a release in parts are in its folder"
+                )
         first, n_timestamps = real.first_t, real.last_t - real.first_t + 1
         notes: list[str] = []
         shown = _on_timeline(synthetic, first, n_timestamps, notes)

@@ -6,11 +6,10 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
-from retrasyn.errors import SettingError
 from retrasyn.metrics.density import density_errors
 from retrasyn.metrics.divergence import mean_known
 from retrasyn.metrics.duration import duration_divergence
@@ -24,14 +23,16 @@ from retrasyn.metrics.spans import check_settings, random_spans
 from retrasyn.metrics.streams import pair_ratio
 from retrasyn.metrics.transition import transition_errors
 from retrasyn.metrics.trip import trip_divergence
-from retrasyn.space.grid import Box, Grid
+from retrasyn.space.grid import Box, Grid, grid_around
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
     import numpy.typing as npt
 
+    from retrasyn.data.folding import Fold
     from retrasyn.data.trajectories import Trajectories
+    from retrasyn.privacy.receipt import Receipt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,27 +190,39 @@ class Scores:
 _OWN = tuple(field.name for field in dataclasses.fields(Scores))[:-2]
 """Names of the metrics that are fields of `Scores`."""
 
+_SIDE = 6  # of a grid that nobody names
+
 
 def evaluate(
     real: Trajectories,
-    synthetic: Trajectories,
-    grid: Grid | int = 6,
+    synthetic: Trajectories | tuple[Trajectories, Receipt],
+    grid: Grid | int | None = None,
     *,
     box: Box | tuple[float, float, float, float] | None = None,
+    receipt: Receipt | None = None,
     span: int = 20,
     seed: int = 0,
     n_queries: int = 100,
     top_cells: int = 10,
     top_patterns: int = 100,
 ) -> Scores:
-    """Compute all metrics; without a box, the bounding box of the real data is used.
+    """Compute all metrics.
+
+    Side and box that are not given are those of the receipt, if it is given or `synthetic` is what
+    `synthesize` returned; else 6, and the bounding box of the real data.
 
     >>> import retrasyn
     >>> city = retrasyn.demo_city(n_users=100, n_timestamps=30, seed=1)
     >>> retrasyn.evaluate(city, city, grid=4).density_error
     0.0
     """
-    pair = Pair.of(real, synthetic, grid_over(real, grid, box))
+    if isinstance(synthetic, tuple):
+        synthetic, receipt = synthetic
+    real = folded_alike(real, receipt)
+    if receipt is not None and not isinstance(grid, Grid):
+        grid = receipt.grid if grid is None else grid
+        box = receipt.box if box is None else box
+    pair = Pair.of(real, synthetic, grid_over(real, _SIDE if grid is None else grid, box))
     return evaluate_pair(
         pair,
         span=span,
@@ -250,16 +263,17 @@ def evaluate_pair(
     return Scores(**own, notes=pair.notes, added=figures)
 
 
+def folded_alike(real: Trajectories, receipt: Receipt | None) -> Trajectories:
+    """Return the real data on the timestamps of a release, as its receipt says."""
+    if receipt is None or receipt.folded is None or real.fold is not None:
+        return real
+    return real.folded(cast("Fold", receipt.folded.by))
+
+
 def grid_over(
     real: Trajectories,
     grid: Grid | int,
     box: Box | tuple[float, float, float, float] | None = None,
 ) -> Grid:
     """Return the grid as given, or one of that side over the box or over the real data's extent."""
-    if isinstance(grid, Grid):
-        if box is not None:
-            raise SettingError("give a whole grid, which has its box, or a side and a box")
-        return grid
-    if box is None:
-        box = Box.around(real.x, real.y)
-    return Grid(Box(*box), grid)
+    return grid_around(real.x, real.y, grid, box)

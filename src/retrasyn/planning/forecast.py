@@ -20,6 +20,7 @@ from retrasyn.planning.closed_forms import (
     lost_detail,
     totals,
 )
+from retrasyn.planning.outlook import Outlook
 from retrasyn.planning.trial import N_TIMESTAMPS, City, Trial, built_in_cities, run_trial
 from retrasyn.privacy.usual_place import UsualPlace
 from retrasyn.roads.opening import open_map
@@ -33,6 +34,8 @@ SIDES = (2, 3, 4, 6, 8, 10, 12, 16, 20, 24)
 SIMULATED = (2, 4, 6, 10, 24)
 """Sides that are simulated; errors for the others are interpolated."""
 _FINEST_CHANGE = 10  # largest side at which changes are simulated; finer grids take too long
+USUAL_SIDE = 6
+"""The grid spoken of where none is recommended: that of a campaign by default."""
 MAX_USERS = 10_000_000_000
 Progress = Callable[[int, int], None]
 """Called with (timestamps done, timestamps in total); may raise to stop."""
@@ -103,6 +106,7 @@ class Forecast:
     rows: tuple[Row, ...]
     changes: tuple[Change, ...]
     lifetime: tuple[Total, ...]
+    outlook: Outlook  # on the recommended grid, or on 6 x 6 cells before there is one
     n_timestamps: int
     recommended: int | None = None  # side K
     simulated_reports: float | None = None  # per timestamp, including those about ages or presence
@@ -115,6 +119,7 @@ class Forecast:
     def to_dict(self) -> dict[str, Any]:
         """Return everything by name, ready for JSON; None for what is unknown or infinite."""
         found: dict[str, Any] = _finite(dataclasses.asdict(self))
+        found["outlook"] = self.outlook.to_dict()
         for row, values in zip(self.rows, found["rows"], strict=True):
             values["total"] = None if math.isnan(row.total) else row.total
         return found
@@ -172,6 +177,7 @@ def forecast(
         rows=tuple(_closed_row(means.on(side), noise, period / 1_000_000) for side in SIDES),
         changes=tuple(_changes(means, noise)),
         lifetime=tuple(totals(period=period, epsilon=epsilon, gap=gap)),
+        outlook=Outlook.of(means.on(USUAL_SIDE), n_users),
         n_timestamps=n_timestamps,
     )
     if not simulates:
@@ -192,6 +198,7 @@ def forecast(
             _changed(change, best, found[side], trials.run(means.changed(change), side))
             for change in shown.changes
         ),
+        outlook=Outlook.of(means.on(best.side), n_users),
         recommended=best.side,
         simulated_reports=float(np.mean([trial.n_reports for trial in found[SIMULATED[0]]])),
         n_simulated=float(np.mean([city.of_size(n_users).n_active for city in trials.cities])),

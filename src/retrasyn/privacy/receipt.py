@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from retrasyn._version import __version__
 from retrasyn.messages import MICRO
 from retrasyn.privacy.usual_place import UsualPlace
 
-FORMAT = 2
+FORMAT = 3
 """Format version of receipts; a different set of fields gets a different number."""
 
 
@@ -28,7 +29,7 @@ class WorstWindow:
     """The most that any one ledger key or person spent in any window, found by the replay."""
 
     unit: str  # position or transition
-    per: str  # user, stream or person
+    per: str  # user, stream, person-day or person
     timestamps: int  # number of consecutive timestamps a window touches
     epsilon: float | None  # None: not private at all
 
@@ -45,7 +46,7 @@ class WorstWindows:
 class Lifetime:
     """The most one ledger key could have spent over all timestamps, by the ledger's rule alone."""
 
-    per: str  # user or stream
+    per: str  # user, stream or person-day
     timestamps: int
     windows: int  # windows one gap apart, including a partial one; each has one epsilon
     epsilon: float | None  # None: not private at all
@@ -101,6 +102,30 @@ class ReportedRounds:
     t: tuple[int, ...]
     n_reports: tuple[int, ...]
     epsilon: tuple[float, ...]  # what each reporter spent
+
+
+PERSON_DAY = "person-day"
+"""What a ledger counts by if every day of a person has a budget of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedDays:
+    """Many days that became one, on which a person may be in several places at a time."""
+
+    by: str  # day: the days of a person share one budget; person-day: each has its own
+    most_days: int  # of one person
+
+    def limits(self, lifetime: Lifetime) -> tuple[str, ...]:
+        """Say what the guarantee leaves out because of it."""
+        midnight = "a window across midnight: its two parts lie far apart on the folded day"
+        if self.by != PERSON_DAY:
+            return (midnight,)
+        each = lifetime.epsilon
+        together = "whose cost has no bound"
+        if each is not None:
+            together = f"which together cost at most epsilon {self.most_days * each:,.6g}"
+        person = f"a person: only a day of theirs is; the most active has {self.most_days:,} days"
+        return f"{person}, {together}", midnight
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +199,7 @@ class Receipt:
     composition: Composition | None = None  # None: not counted among the releases of its data
     data_file: DataFile | None = None  # None: nothing has been written yet
     holds: Holds | None = None  # None: the file holds everything
+    folded: FoldedDays | None = None  # None: days were taken as they came
     format_version: int = FORMAT
     retrasyn_version: str = __version__
 
@@ -196,6 +222,29 @@ class Receipt:
             window=self.window,
             unit=self.unit,
             composition=self.composition,
+            folded=self.folded,
+        )
+
+    def __repr__(self) -> str:
+        """Return one line: whether it is private, and what was spent of what was promised."""
+        return f"Receipt({self.due_headline.partition(':')[0]}: {self._spending})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the same, the guarantee, and what is not protected."""
+        lines = "".join(f"<li>{escape(line)}</li>" for line in self.not_protected)
+        return (
+            f"<p><strong>{escape(self.due_headline)}</strong></p>"
+            f"<p>{escape(self._spending)}. {escape(self.guarantee)}</p>"
+            f"<details><summary>What is not protected</summary><ul>{lines}</ul></details>"
+        )
+
+    @property
+    def _spending(self) -> str:
+        worst = self.worst_window.declared
+        spent = "unbounded" if worst.epsilon is None else f"{worst.epsilon:g}"
+        return (
+            f"{self.method}, epsilon {self.epsilon:g} over any {self.window:,} {self.unit}s, "
+            f"worst window {spent} per {worst.per}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -213,7 +262,7 @@ GUESSABLE = "NOT PRIVATE AGAINST A READER WHO GUESSES THE SEED"
 """What is said first of every run whose seed is a number."""
 GUESSING = (
     "all noise follows from a number somebody chose, so whoever tries that number can draw the "
-    "noise again and take it off. For experiments only; to publish, run again without --seed"
+    "noise again and take it off. For experiments only; to publish, run again without a seed"
 )
 """What that means."""
 
@@ -227,6 +276,7 @@ def headline_of(
     window: int,
     unit: str,
     composition: Composition | None,
+    folded: FoldedDays | None = None,
 ) -> str:
     """Return the line that opens a receipt: what its reader must know before all else.
 
@@ -243,7 +293,12 @@ def headline_of(
     elif seeded:
         line = f"{GUESSABLE}: {GUESSING}"
     else:
-        line = f"Private: epsilon {epsilon:g} over any {window:,} {unit}s"
+        what, of = "Private", ""
+        if folded is not None:
+            by_day = folded.by == PERSON_DAY
+            what = "Private for a person's day, NOT for the person" if by_day else what
+            of = " of one day of a person" if by_day else " of the folded day"
+        line = f"{what}: epsilon {epsilon:g} over any {window:,} {unit}s{of}"
     if composition is None or composition.n_releases == 1:
         return line
     return f"{line}; {describe_composition(composition, window=window)}"
@@ -259,20 +314,30 @@ def describe_composition(composition: Composition, *, window: int) -> str:
 
 
 def state_guarantee(
-    *, private: bool, epsilon: float, window: int, unit: str, ledger: str, presence: str = "count"
+    *,
+    private: bool,
+    epsilon: float,
+    window: int,
+    unit: str,
+    ledger: str,
+    presence: str = "count",
+    folded: FoldedDays | None = None,
 ) -> str:
     """Return the guarantee as one sentence."""
     if not private:
         return "NOT PRIVATE: true frequencies were used. Never publish this output."
-    whose = "person" if ledger == "user" else "stream"
+    whose = {"user": "person", PERSON_DAY: "day of one person"}.get(ledger, "stream")
+    where = "" if folded is None else " of the folded day, whatever days they are from,"
+    if ledger == PERSON_DAY:
+        where = " of it"
     pairs = (
         "sequences, presence included"
         if presence == "hidden"
         else "sequences with the same presence"
     )
     return (
-        f"For one {whose} and any {window} consecutive {unit}s, everything sent about them is "
-        f"{epsilon:g}-locally differentially private in total, for any two {pairs}."
+        f"For one {whose} and any {window} consecutive {unit}s{where}, everything sent about them "
+        f"is {epsilon:g}-locally differentially private in total, for any two {pairs}."
     )
 
 
@@ -297,7 +362,7 @@ _TWO_DEVICES = "two devices of one person"
 _NOTHING = "anything: this method is for simulation only and NOT PRIVATE"
 _SEEDED = (
     "anything against a reader who knows the seed or tries all likely ones: the simulated noise "
-    "can be drawn again from it; to publish, leave --seed away"
+    "can be drawn again from it; to publish, give no seed"
 )
 _MAPPED = (
     "people from whose traces the map was drawn, if it was drawn from any: it is taken to be public"
@@ -328,6 +393,7 @@ def left_open(
     clipped: bool,
     usual_place: UsualPlace | None,
     mapped: bool = False,
+    folded: tuple[str, ...] = (),
 ) -> tuple[str, ...]:
     """List what is not protected, starting with the weaknesses of this run."""
     if not private:
@@ -353,7 +419,7 @@ def left_open(
     }
     own = [weakness for weakness, holds in weaknesses.items() if holds]
     repeated = _REPEATED if usual_place is None else f"long-run repetition: {usual_place.statement}"
-    return (*own, *_left_open_by(presence), _GROUPS, repeated, _TWO_DEVICES)
+    return (*folded, *own, *_left_open_by(presence), _GROUPS, repeated, _TWO_DEVICES)
 
 
 def _left_open_by(presence: str) -> tuple[str, ...]:
@@ -386,6 +452,7 @@ _TOLD = (
     "usual_place",
     "not_protected",
     "public_map",
+    "folded",
 )
 
 

@@ -23,7 +23,7 @@ from retrasyn.privacy.receipt import (
     state_guarantee,
 )
 from retrasyn.run_settings import RunSettings, micro_nats
-from retrasyn.simulation.accounting import DEVICES, noise_of, usual_place_of
+from retrasyn.simulation.accounting import DEVICES, ledger_of, noise_of, usual_place_of
 from retrasyn.space import Box, Grid, StateSpace
 
 Verdict = Literal["ok", "FAIL", "unknown"]
@@ -345,10 +345,11 @@ def check_reading(receipt: Receipt) -> Check:
     except (SettingError, KeyError, TypeError) as error:
         return judge("reading", fields, [f"the reading is none: {error}"], "")
     named = receipt.worst_window.person_position.per == "person"
+    ledger = ledger_of(reading.ledger, receipt.folded) if named else "stream"
     for name, stated, right in (
         ("unit", receipt.unit, reading.unit),
         ("jump", receipt.jump, reading.jump),
-        ("ledger", receipt.ledger, reading.ledger if named else "stream"),
+        ("ledger", receipt.ledger, ledger),
         ("length_scale_from_data", receipt.length_scale_from_data, reading.length_scale == "data"),
     ):
         if stated != right:
@@ -412,6 +413,7 @@ def check_guarantee(receipt: Receipt) -> Check:
         unit=receipt.unit,
         ledger=receipt.ledger,
         presence=receipt.presence.partition(":")[0],
+        folded=receipt.folded,
     )
     faults = [] if receipt.guarantee == stated else [f"it should read: {stated}"]
     if receipt.headline != receipt.due_headline:
@@ -440,6 +442,7 @@ def check_left_open(receipt: Receipt) -> Check:
             clipped=receipt.n_points_dropped > 0,
             usual_place=receipt.usual_place,
             mapped=receipt.public_map is not None,
+            folded=() if receipt.folded is None else receipt.folded.limits(receipt.lifetime),
         )
         for on_sight in (False, True)
     ]

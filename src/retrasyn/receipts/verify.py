@@ -20,7 +20,8 @@ from retrasyn.receipts import checks
 from retrasyn.receipts.checks import Check, judge, unknown
 from retrasyn.receipts.files import STANDARD_OUTPUT, SUFFIX, describe
 from retrasyn.simulation.accounting import DEVICES
-from retrasyn.simulation.run import BoxInferredWarning, Synthesis, synthesize
+from retrasyn.simulation.result import Synthesis
+from retrasyn.simulation.run import BoxInferredWarning, synthesize
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,8 +46,8 @@ def check_release(receipt: Receipt, data: Path | None) -> list[Check]:
     """Compare the digest, size and points of the file with the receipt."""
     if data is None:
         return [
-            unknown("data file", _BYTES, "the released file: give it with --data"),
-            unknown("points", _POINTS, "the released file: give it with --data"),
+            unknown("data file", _BYTES, "the released file"),
+            unknown("points", _POINTS, "the released file"),
         ]
     return [_check_bytes(receipt, data), _check_points(receipt, data)]
 
@@ -120,6 +121,7 @@ _FIELDS = (
     *("box_inferred_from_data", "n_users", "n_points_in", "n_points_dropped", "standard_error"),
     *(
         "public_map",
+        "folded",
         "rounds",
         "worst_window",
         "first_t",
@@ -149,9 +151,9 @@ def check_rerun(
     missing = (
         "the seed, which is kept secret on purpose, and the input"
         if receipt.seed is None
-        else "the public map, to run it again: give it with --roads, --prior or both"
+        else "the public map of the run, to run it again"
         if receipt.public_map is not None and known is None
-        else "the input, to run it again: give it with --input"
+        else "the input, to run it again"
         if real is None
         else "the stream as it came: it enrolled people on sight"
         if enrolled and cast("Any", receipt.data_file).name == STANDARD_OUTPUT
@@ -188,6 +190,7 @@ def run_again(receipt: Receipt, real: Trajectories, known: PublicMap | None = No
         "outside": "drop" if receipt.n_points_dropped else "refuse",
         "door": receipt.door if receipt.private else "counts",
         "oracle": receipt.oracle if receipt.private else PAPER_ORACLE,
+        "fold": None if receipt.folded is None else receipt.folded.by,
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BoxInferredWarning)
@@ -200,6 +203,7 @@ def run_again(receipt: Receipt, real: Trajectories, known: PublicMap | None = No
             faithful=receipt.faithful,
             settings=settings,
             public_map=known,
+            anyway=True,
             **asked,
         )
 

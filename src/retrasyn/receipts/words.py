@@ -40,6 +40,9 @@ def _facts(receipt: Receipt) -> Iterable[str]:
         yield _row("asked", asked)
     yield _row("presence", receipt.presence)
     yield _row("counted per", receipt.ledger)
+    if (folded := receipt.folded) is not None:
+        most = f"the most active person has {folded.most_days:,} days"
+        yield _row("folded by", f"{folded.by}; {most}")
     yield _row(
         "time", f"{receipt.timestamps:,} timestamps, {receipt.first_t:,} to {receipt.last_t:,}"
     )

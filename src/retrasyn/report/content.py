@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from retrasyn._version import __version__
+from retrasyn.metrics.baselines import plain_baselines
 from retrasyn.metrics.density import density_errors
-from retrasyn.metrics.suite import METRICS
+from retrasyn.metrics.suite import METRICS, evaluate_pair
 from retrasyn.metrics.transition import transition_errors
 from retrasyn.report.packing import pack, plain, rounded
 from retrasyn.report.places import cell_counts, fine_density, flows, hotspots
@@ -18,17 +20,24 @@ from retrasyn.report.statement import Statement, state
 from retrasyn.report.streams import durations, lengths, patterns, sample, trips
 from retrasyn.report.streets import street_lines
 from retrasyn.report.timeline import Timeline, clock_facts
+from retrasyn.report.verdict import CHANCE, YARDSTICKS, Grade, Yardstick, verdict
+from retrasyn.roads.coordinates import is_degrees
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from retrasyn.data.metadata import Clock
     from retrasyn.metrics.pair import Gridded, Pair
     from retrasyn.metrics.suite import Metric, Scores
+    from retrasyn.report.uncertainty import CellErrors
     from retrasyn.roads.network import RoadNetwork
+    from retrasyn.space import Box
 
 
 KINDS = ("real", "synthetic")
+_LETTER = 0.05  # of a bar: as wide as a letter
 BETTER = {
     "smaller": "smaller is better",
     "larger": "larger is better",
@@ -46,16 +55,30 @@ class Measure:
     explanation: str
     value: str
     likeness: float | None  # None: there was nothing to compare
-    best: str
+    ticks: tuple[Tick, ...]
+    chance: float | None  # likeness of one half of the real data to the other
 
 
-def measures(scores: Scores) -> list[Measure]:
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A baseline's place on the bar of a measure."""
+
+    letter: str
+    title: str
+    value: str
+    likeness: float
+    below: bool  # whether its letter stands below the bar, since another is near
+
+
+def measures(scores: Scores, baselines: Mapping[str, Scores]) -> list[Measure]:
     """Return one row per metric, in the order of the table."""
-    return [_measure(metric, scores[metric.key]) for metric in METRICS]
+    return [_measure(metric, scores[metric.key], baselines) for metric in METRICS]
 
 
-def _measure(metric: Metric, value: float) -> Measure:
+def _measure(metric: Metric, value: float, baselines: Mapping[str, Scores]) -> Measure:
     known = math.isfinite(value)
+    others = {name: found[metric.key] for name, found in baselines.items()}
+    others = {name: other for name, other in others.items() if math.isfinite(other)}
     return Measure(
         key=metric.key,
         title=metric.title,
@@ -63,8 +86,19 @@ def _measure(metric: Metric, value: float) -> Measure:
         explanation=metric.explanation,
         value=f"{value:.4f}" if known else "no value",
         likeness=likeness(metric, value) if known else None,
-        best="0" if metric.better == "smaller" else "1",
+        ticks=_ticks(metric, others),
+        chance=likeness(metric, others[CHANCE]) if CHANCE in others else None,
     )
+
+
+def _ticks(metric: Metric, values: Mapping[str, float]) -> tuple[Tick, ...]:
+    """Return the baselines of a measure from left to right, with letters that do not collide."""
+    found = [(likeness(metric, values[one.key]), one) for one in YARDSTICKS if one.key in values]
+    ticks: list[Tick] = []
+    for place, one in sorted(found, key=lambda entry: entry[0]):
+        near = bool(ticks) and place - ticks[-1].likeness < _LETTER and not ticks[-1].below
+        ticks.append(Tick(one.letter, one.title, f"{values[one.key]:.4f}", place, near))
+    return tuple(ticks)
 
 
 def likeness(metric: Metric, value: float) -> float:
@@ -88,10 +122,13 @@ class Content:
     title: str
     version: str
     statement: Statement
+    grades: list[Grade]
+    yardsticks: list[Yardstick]
     measures: list[Measure]
     sizes: list[tuple[str, str, str]]  # (name, real, synthetic)
     notes: tuple[str, ...]
     time: str
+    extent: str  # in degrees; empty where coordinates are not known to be degrees
     span: int
     top_cells: int
     top_patterns: int
@@ -116,8 +153,16 @@ def gather(
     seed: int,
     clock: Clock | None = None,
     roads: RoadNetwork | None = None,
+    baselines: Mapping[str, Scores] | None = None,
+    errors: CellErrors | None = None,
+    crs: str | None = None,
 ) -> Content:
-    """Compute everything a report shows; `roads` are public ones, drawn under its maps."""
+    """Compute everything a report shows; `write_report` says what the arguments are."""
+    if baselines is None:
+        measure = partial(
+            evaluate_pair, span=span, seed=seed, top_cells=top_cells, top_patterns=top_patterns
+        )
+        baselines = plain_baselines(pair, measure, seed=seed)
     grid = pair.grid
     timeline = Timeline.over(pair.n_timestamps, n_cells=grid.n_cells)
     real, synthetic = (
@@ -125,7 +170,7 @@ def gather(
     )
     last_t = pair.first_t + pair.n_timestamps - 1
     data = {
-        "grid": {"side": grid.side, "box": grid.box},
+        "grid": {"side": grid.side, "box": grid.box, "degrees": is_degrees(crs)},
         "time": {
             "first": pair.first_t,
             "n": pair.n_timestamps,
@@ -134,6 +179,7 @@ def gather(
             "clock": clock_facts(clock, pair.first_t, last_t),
         },
         "density": {"real": pack(real), "synthetic": pack(synthetic)},
+        "errors": None if errors is None else errors.packed(pair.first_t, timeline),
         "fine": fine_density(pair),
         "streets": None if roads is None else street_lines(roads, grid.box),
         "flows": flows(pair, timeline, span=span),
@@ -155,10 +201,13 @@ def gather(
         title=title,
         version=__version__,
         statement=state(receipt),
-        measures=measures(scores),
+        grades=verdict(scores, baselines),
+        yardsticks=[one for one in YARDSTICKS if one.key in baselines],
+        measures=measures(scores, baselines),
         sizes=_sizes(pair),
         notes=tuple(dict.fromkeys([*pair.notes, *scores.notes])),
         time=f"{pair.first_t:,} to {last_t:,}",
+        extent=_extent(grid.box) if is_degrees(crs) else "",
         span=span,
         top_cells=top_cells,
         top_patterns=top_patterns,
@@ -209,3 +258,15 @@ def _sizes(pair: Pair) -> list[tuple[str, str, str]]:
             ",.1f",
         ),
     ]
+
+
+def _extent(box: Box) -> str:
+    """Return a box on the globe in words.
+
+    >>> from retrasyn.space import Box
+    >>> _extent(Box(-0.5, 51.3, 0.25, 51.7))
+    '51.3\N{DEGREE SIGN} N to 51.7\N{DEGREE SIGN} N, 0.5\N{DEGREE SIGN} W to 0.25\N{DEGREE SIGN} E'
+    """
+    south, north = (f"{abs(y):g}\N{DEGREE SIGN} {'S' if y < 0 else 'N'}" for y in (box.y0, box.y1))
+    west, east = (f"{abs(x):g}\N{DEGREE SIGN} {'W' if x < 0 else 'E'}" for x in (box.x0, box.x1))
+    return f"{south} to {north}, {west} to {east}"

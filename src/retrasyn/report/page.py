@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from retrasyn.errors import MissingExtra, OutputError
 from retrasyn.files import replacing
 from retrasyn.report.content import Content, gather
 from retrasyn.report.statement import state
+from retrasyn.report.verdict import in_words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from retrasyn.data.metadata import Clock
     from retrasyn.metrics.pair import Pair
     from retrasyn.metrics.suite import Scores
+    from retrasyn.report.uncertainty import CellErrors
     from retrasyn.roads.network import RoadNetwork
 
 
@@ -72,12 +74,18 @@ def write_report(
     seed: int,
     clock: Clock | None = None,
     roads: RoadNetwork | None = None,
+    baselines: Mapping[str, Scores] | None = None,
+    errors: CellErrors | None = None,
+    crs: str | None = None,
 ) -> Content:
     """Write the report on a real and a synthetic data set to an HTML file; return what it shows.
 
-    `receipt` is the parsed receipt of the synthetic data; the page says so if there is none.
-    `roads` are public ones, in the coordinates of the data: they are drawn under the maps. The page
-    shows exact counts and a few trajectories of the real data, and opens with saying so.
+    The page opens with a verdict, then says that it shows exact counts and a few trajectories of
+    the real data. `receipt` is the parsed receipt of the synthetic data; the page says so if there
+    is none. `roads` are public ones, in the coordinates of the data: they are drawn under the maps.
+    `baselines` are scores by the names of `YARDSTICKS` and "half"; without them, those are made
+    that need the real data alone. `errors` were collected with the release; `crs` is the coordinate
+    system of the data.
     """
     check_available()
     check_place(path)
@@ -92,6 +100,9 @@ def write_report(
         seed=seed,
         clock=clock,
         roads=roads,
+        baselines=baselines,
+        errors=errors,
+        crs=crs,
     )
     page = render(content)
     with replacing(path) as temporary:
@@ -106,6 +117,7 @@ def render(content: Content) -> str:
     program = _program()
     page: str = environment.get_template("report.html").render(
         content=content,
+        sentence=in_words(content.grades),
         style="\n".join(source_of(f"css/{name}.css") for name in STYLES),
         dark=source_of("css/dark.css"),
         print_style=source_of("css/print.css"),

@@ -1,4 +1,4 @@
-"""Enrolled devices: their tokens and keys, and since when each has been sharing."""
+"""Enrolled devices: their enrolment tokens and keys, and since when each has been sharing."""
 
 from __future__ import annotations
 
@@ -88,7 +88,9 @@ class EnrolledDevices:
     async def mint(self, n: int) -> list[str]:
         """Make single-use tokens; only their hashes are kept."""
         if not 1 <= n <= MOST_AT_ONCE:
-            raise SettingError(f"{n} tokens cannot be made at once; ask for 1 to {MOST_AT_ONCE:,}")
+            raise SettingError(
+                f"{n} enrolment tokens cannot be made at once; ask for 1 to {MOST_AT_ONCE:,}"
+            )
         tokens = [secrets.token_urlsafe(_TOKEN_BYTES) for _ in range(n)]
         await self.write_queue.run(self.store.add_tokens, [_hash(token) for token in tokens])
         return tokens
@@ -99,11 +101,14 @@ class EnrolledDevices:
         """Use tokens up, one device each, and agree on a key with each; all of them or none."""
         if not 1 <= len(tokens) <= MOST_AT_ONCE or len(set(tokens)) != len(tokens):
             raise UnknownToken(
-                f"1 to {MOST_AT_ONCE:,} different tokens enrol as many devices; nobody was enrolled"
+                f"1 to {MOST_AT_ONCE:,} different enrolment tokens enrol as many devices; nobody "
+                "was enrolled"
             )
         hashes = [_hash(token) for token in tokens]
         if await self.write_queue.run(self.store.n_tokens, hashes) < len(hashes):
-            raise UnknownToken("a token is unknown or used; strangers get no arithmetic done")
+            raise UnknownToken(
+                "an enrolment token is unknown or used; strangers get no arithmetic done"
+            )
         fresh = await asyncio.to_thread(self._agree, publics, agreement)
         keys = await self.write_queue.run(self.store.enrol, hashes, fresh)
         for key, (device, secret) in zip(keys, fresh, strict=True):

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from retrasyn.curator import Curator
-from retrasyn.messages import Ask, Grant, Manifest, Roster
+from retrasyn.messages import MICRO, Ask, Grant, Manifest, Roster
 from retrasyn.randomness.kernels import words_at
 from retrasyn.randomness.words import address
 from retrasyn.service.calendar import check_silence
@@ -60,7 +60,7 @@ class Opening:
         runtime.admission.open_round(row)
         calendar.add(row, waits=True)
         runtime.counters.rounds_opened += 1
-        _log.info("round opened t=%d epsilon=%d", t, row.epsilon)
+        _log.info("round opened t=%d epsilon=%g", t, row.epsilon / MICRO)
 
     def _is_past(self, t: int) -> bool:
         """Tell whether a round was opened, or stepped over, before: a clock may be set back."""

@@ -122,7 +122,9 @@ class Secrets:
             return self._secret("operator.token", lambda: secrets.token_urlsafe(32))
         token = _read(path).strip()
         if len(token) < _SHORTEST_TOKEN:
-            raise InputError(f"the token in {path} has fewer than 16 characters; make it longer")
+            raise InputError(
+                f"the operator's token in {path} has fewer than 16 characters; make it longer"
+            )
         return token
 
     def _secret(self, name: str, draw: Callable[[], str]) -> str:

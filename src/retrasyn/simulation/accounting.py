@@ -10,7 +10,9 @@ from retrasyn.messages import MICRO, Question
 from retrasyn.methods import Method, parts_of, settings_of
 from retrasyn.oracles.registry import find_oracle, n_answers
 from retrasyn.privacy.receipt import (
+    PERSON_DAY,
     Composition,
+    FoldedDays,
     Lifetime,
     PublicKnowledge,
     Receipt,
@@ -50,6 +52,11 @@ class AccountedRun(Protocol):
     @property
     def enrols_on_sight(self) -> bool:
         """Whether devices are enrolled when first seen."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
+    def folded(self) -> FoldedDays | None:
+        """How many days became one; None if they were taken as they came."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
@@ -114,9 +121,19 @@ def receipt_of(
     `composition` is what all releases of its data cost; None if it is not counted among them.
     """
     curator, state = run.curator, run.curator.state
+    first_t = 0 if state.first_t is None else state.first_t
+    last_t = -1 if state.t is None else state.t
+    timestamps = last_t - first_t + 1
     settings, method = curator.settings, curator.method
     reading, private = settings.interpretation, method.division.private
-    ledger = reading.ledger if run.has_users else "stream"
+    ledger = ledger_of(reading.ledger, run.folded) if run.has_users else "stream"
+    lifetime = Lifetime.of(
+        per=ledger,
+        timestamps=timestamps,
+        gap=curator.gap,
+        epsilon=curator.epsilon / MICRO,
+        private=private,
+    )
     clipped = bool(run.n_points_dropped)
     worst_declared, worst_personal = run.declared.worst, run.personal.worst
     declared = WorstWindow(
@@ -134,8 +151,6 @@ def receipt_of(
     usual_place = usual_place_of(settings, period=period, lifetime_cap=lifetime_cap)
     scale = curator.length_scale
     errors = state.mean_errors
-    first_t = 0 if state.first_t is None else state.first_t
-    last_t = -1 if state.t is None else state.t
     within = private and worst_declared <= curator.epsilon
     return Receipt(
         headline=headline_of(
@@ -146,6 +161,7 @@ def receipt_of(
             window=curator.window,
             unit=reading.unit,
             composition=composition,
+            folded=run.folded,
         ),
         method=method.name,
         summary=method.summary,
@@ -157,6 +173,7 @@ def receipt_of(
             unit=reading.unit,
             ledger=ledger,
             presence=method.presence,
+            folded=run.folded,
         ),
         unit=reading.unit,
         ledger=ledger,
@@ -172,13 +189,7 @@ def receipt_of(
         worst_window=WorstWindows(declared=declared, person_position=personal),
         within_guarantee=within,
         within_epsilon_per_person=private and worst_personal <= curator.epsilon,
-        lifetime=Lifetime.of(
-            per=ledger,
-            timestamps=last_t - first_t + 1,
-            gap=curator.gap,
-            epsilon=curator.epsilon / MICRO,
-            private=private,
-        ),
+        lifetime=lifetime,
         usual_place=usual_place,
         presence=describe_presence(method.presence, clipped=clipped),
         seed=settings.public_seed,
@@ -188,7 +199,7 @@ def receipt_of(
         length_scale=scale or ("released" if method.lifecycle.uses_length else "not used"),
         length_scale_from_data=reading.length_scale == "data",
         jump=reading.jump,
-        timestamps=last_t - first_t + 1,
+        timestamps=timestamps,
         first_t=first_t,
         last_t=last_t,
         n_reports=state.n_reports,
@@ -215,12 +226,19 @@ def receipt_of(
             clipped=clipped,
             usual_place=usual_place,
             mapped=settings.public_map is not None,
+            folded=() if run.folded is None else run.folded.limits(lifetime),
         ),
         standard_error=None if errors is None else StandardErrors(*errors),
         public_map=_public_knowledge(settings.public_map),
         rounds=_rounds_of(state, after),
         composition=composition,
+        folded=run.folded,
     )
+
+
+def ledger_of(ledger: str, folded: FoldedDays | None) -> str:
+    """Return whose spending is counted, where every day of a person may count on its own."""
+    return PERSON_DAY if folded is not None and folded.by == PERSON_DAY else ledger
 
 
 def noise_of(name: str, epsilon: int, n_answers: int) -> ReportNoise:

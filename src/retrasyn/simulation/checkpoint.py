@@ -35,7 +35,7 @@ FORMAT = 4
 EVERY_SECONDS = 2.0
 _OTHERS = {
     "data": "other data; use the same input",
-    "public_map": "another public map, or none; use the same --roads and --prior",
+    "public_map": "another public map, or none; use the same `roads` and `prior`",
 }
 
 
@@ -87,7 +87,7 @@ class Checkpoint:
         if not resume:
             raise CheckpointError(
                 f"checkpoint folder {path} holds an unfinished run; "
-                "go on with it by --resume, or name another folder"
+                "go on with it by `resume=True`, or name another folder"
             )
         checkpoint._check(header["configuration"])
         checkpoint.settings = RunSettings.from_dict(

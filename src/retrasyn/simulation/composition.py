@@ -161,7 +161,7 @@ def _compose(
         what = "no bound, as one is not private" if total is None else f"{total / MICRO:.12g}"
         raise BudgetExceeded(
             f"release {len(same)} of this data would bring its epsilon to {what}, "
-            f"above --budget {budget / MICRO:.12g}; {place} lists the releases so far: publish "
+            f"above `budget={budget / MICRO:.12g}`; {place} lists the releases so far: publish "
             "what there is, or raise the budget"
         )
     return Composition(
@@ -180,7 +180,7 @@ def _check_writable(place: Path) -> None:
     except OSError as error:
         raise OutputError(
             f"{place}, where releases of this data are counted, cannot be written "
-            f"({error.strerror}); name another place with --ledger-file"
+            f"({error.strerror}); name another place as `ledger_file`"
         ) from None
 
 
@@ -195,7 +195,7 @@ def _read(place: Path) -> list[CountedRun]:
     except (KeyError, TypeError, ValueError):
         raise InputError(
             f"{place}, where releases of this data are counted, is damaged; put it back from a "
-            "copy, or count anew elsewhere with --ledger-file"
+            "copy, or count anew elsewhere with another `ledger_file`"
         ) from None
 
 

@@ -64,10 +64,10 @@ class Recording:
         if n_outside and outside == "refuse":
             raise InputError(
                 f"{n_outside} of {real.n_points} points lie outside the box "
-                f"{format_box(grid.box)}; widen --box, or drop them with --outside drop"
+                f'{format_box(grid.box)}; widen `box`, or drop them with `outside="drop"`'
             )
         if n_outside == real.n_points:
-            raise InputError(f"no point lies inside the box {format_box(grid.box)}; check --box")
+            raise InputError(f"no point lies inside the box {format_box(grid.box)}; check `box`")
         first_t = real.first_t
         begins, mean_length = real.begins - first_t, real.n_points / real.n_streams
         offsets, streams, grouped = kernels.group_by_time(
@@ -140,6 +140,8 @@ class Identities:
     @classmethod
     def of(cls, real: Trajectories, ledger: Literal["user", "stream"]) -> "Identities":
         """Number the ledger keys and persons of recorded streams, with a stable word for each."""
+        if real.fold is not None and real.fold.by == "person-day":
+            return cls._of_person_days(real)
         words = _words_of(real, "traj_id", real.stream_ids)  # [n_streams]
         streams = np.arange(real.n_streams)
         users, user_words = streams, words
@@ -153,6 +155,22 @@ class Identities:
         else:
             identities.add_keys(words, users.astype(np.int64))
             identities.add_streams(streams)
+        return identities
+
+    @classmethod
+    def _of_person_days(cls, real: Trajectories) -> "Identities":
+        """Number the days of persons as ledger keys, with a word of person and day for each."""
+        assert real.fold is not None  # noqa: S101 - asked for folded data only
+        assert real.user_of_stream is not None  # noqa: S101 - nothing else is folded
+        _, first, keys = np.unique(real.fold.keys, return_index=True, return_inverse=True)
+        users, days = real.user_of_stream[first], real.fold.days[first]  # [n_keys]
+        names = [
+            f"{real.name('user_id', user)} on day {day}"
+            for user, day in zip(users.tolist(), days.tolist(), strict=True)
+        ]
+        identities = cls.none()
+        identities.add_keys(stable_words(names), np.unique(users, return_inverse=True)[1])
+        identities.add_streams(keys.astype(np.int64))
         return identities
 
     def add_keys(

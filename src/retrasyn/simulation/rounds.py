@@ -62,6 +62,7 @@ class Recorded:
     has_users: ClassVar[bool] = True
     enrols_on_sight: ClassVar[bool] = False
     n_points_dropped: ClassVar[int] = 0
+    folded: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         self.declared, self.personal = replays_of(self.curator)

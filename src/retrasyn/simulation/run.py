@@ -8,19 +8,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from retrasyn.curator import Curator
+from retrasyn.data.activity import Activity
+from retrasyn.data.converting import recording_of
+from retrasyn.data.folding import folded_as
 from retrasyn.data.metadata import Metadata
 from retrasyn.data.parts import drop_after
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.engines.base import Engine
-from retrasyn.errors import SettingError
+from retrasyn.errors import InputError, SettingError
 from retrasyn.messages import Aggregate, Flags, Grant, Release
 from retrasyn.methods import Method
-from retrasyn.privacy.receipt import Composition, Receipt
+from retrasyn.privacy.receipt import Composition, FoldedDays, Receipt
 from retrasyn.privacy.replay import Replay
 from retrasyn.roads.opening import open_map
 from retrasyn.run_settings import RunOptions, RunSettings
@@ -29,6 +32,7 @@ from retrasyn.simulation.checkpoint import Checkpoint, fingerprint
 from retrasyn.simulation.composition import ReleaseCount
 from retrasyn.simulation.population import Identities, Recording, SimulatedDevices, Step
 from retrasyn.simulation.report_sources import Counts, Reports, ReportSource, Truth
+from retrasyn.simulation.result import Synthesis
 from retrasyn.sinks.collected import Collected
 from retrasyn.sinks.parts import PartSink, Scattered
 from retrasyn.space import Box, Grid
@@ -42,19 +46,14 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 """Called after every timestamp with the number done and the total."""
+MOST_SPARSE = 100_000
+"""Timestamps over which fewer than one person at a time is taken for a mistake."""
 _SIDE = 6  # default side of the grid
 _UNIT = Box(0, 0, 1, 1)  # placeholder until the data's own box is known
 
 
 class BoxInferredWarning(UserWarning):
     """The bounding box was inferred from raw data, which is not private."""
-
-
-class Synthesis(NamedTuple):
-    """The result of `synthesize`."""
-
-    synthetic: Trajectories
-    receipt: Receipt
 
 
 @dataclass(slots=True)
@@ -66,6 +65,7 @@ class Simulation:
     source: ReportSource
     has_users: bool = False  # whether the data names them
     enrols_on_sight: bool = False
+    folded: FoldedDays | None = None  # how many days became one
     n_points_inside: int = 0
     n_points_dropped: int = 0
     n_points_out: int = 0
@@ -170,7 +170,7 @@ class SimulatedRun:
         on_ways: Progress | None = None,
     ) -> SimulatedRun:
         """Create the curator and the simulated devices, ready for the first timestamp."""
-        topics = settings.method.topics
+        real, topics = folded_as(real, settings.fold), settings.method.topics
         recording = Recording.of(real, settings.grid, settings.outside, topics)
         curator = Curator(
             settings,
@@ -182,6 +182,8 @@ class SimulatedRun:
         simulation = Simulation.of(curator, Identities.of(real, settings.interpretation.ledger))
         simulation.has_users = real.user_of_stream is not None
         simulation.n_points_dropped = recording.n_dropped
+        if real.fold is not None:
+            simulation.folded = FoldedDays(by=real.fold.by, most_days=real.fold.most_days)
         return cls(simulation, recording)
 
     def releases(self) -> Iterator[Release]:
@@ -199,7 +201,7 @@ class SimulatedRun:
 
 
 def synthesize(
-    real: Trajectories,
+    real: Trajectories | Any,
     method: str | Method | RunSettings | None = None,
     *,
     grid: int | Grid | None = None,
@@ -215,12 +217,14 @@ def synthesize(
     parts: str | os.PathLike[str] | None = None,
     ledger_file: str | os.PathLike[str] | None = None,
     budget: float | None = None,
+    anyway: bool = False,
     **options: Unpack[RunOptions],
 ) -> Synthesis:
     """Synthesise a private stream from recorded trajectories.
 
     Args:
-        real: What the simulated devices sense.
+        real: What the simulated devices sense; or a frame of it, which counts time in steps (see
+            `Trajectories.from_frame`).
         method: A row of `METHODS` by its name, or a `Method` of your own; steered, or with
             `faithful` retrasyn-p, if none is given. Or a whole `RunSettings`, beside which no
             grid, box or option may be given.
@@ -244,13 +248,15 @@ def synthesize(
         ledger_file: A file that counts the releases of the same data: their epsilons add up, and
             the receipt states the sum. Without it the receipt says that the run is not counted.
         budget: With `ledger_file`: the most epsilon that all releases of the data may cost.
+        anyway: Run even where almost all of very many timestamps are empty.
         **options: What else `RunSettings.of` takes: epsilon, window, seed, unit, ledger, jump,
-            length_scale, outside, faithful, settings, oracle, door, fewest and public_map, whose
-            box is then the default.
+            length_scale, outside, faithful, settings, oracle, door, fewest, fold and public_map,
+            whose box is then the default.
 
     Returns:
-        The synthetic trajectories and the receipt.
+        The synthetic trajectories and the receipt, as one object that unpacks into both.
     """
+    real = recording_of(real)
     if not isinstance(method, RunSettings):
         if roads is not None or prior is not None:
             if options.get("public_map") is not None:
@@ -266,6 +272,9 @@ def synthesize(
         raise SettingError("a budget for all releases needs ledger_file, which counts them")
     folder = None if parts is None else Path(parts)
     data = "" if checkpoint is None and ledger_file is None else fingerprint(real)
+    real = folded_as(real, settings.fold)
+    if not anyway:
+        refuse_sparse(real)
     saved = count = None
     if checkpoint is not None:
         about = {"data": data} | ({} if parts is None else {"parts": str(parts)})
@@ -282,10 +291,25 @@ def synthesize(
     )
     collected = Collected() if folder is None else Scattered(folder)
     if folder is not None and (saved is None or not saved.resumes):
+        folder.mkdir(parents=True, exist_ok=True)
         drop_after(folder, -1)  # left over from an abandoned run
     _run(run, collected, saved, progress, _counted(on_release, run, count))
     synthetic = dataclasses.replace(collected.trajectories(), clock=real.clock, crs=real.crs)
-    return Synthesis(synthetic, run.receipt(count))
+    return Synthesis(synthetic, run.receipt(count), real=real, settings=settings)
+
+
+def refuse_sparse(real: Trajectories) -> None:
+    """Refuse data of which next to nothing can be learnt, and that in a long time.
+
+    With fewer than one person at a time less than one report comes in per window, as everybody
+    reports once in it, while every timestamp costs its fit. A running `stream` refuses as many
+    timestamps without anybody.
+    """
+    if real.last_t - real.first_t >= MOST_SPARSE and (active := Activity.of(real)).mean < 1.0:
+        raise InputError(
+            f"too few: {active.words}, so less than one report comes in per window; try a longer "
+            '`every` or `fold="day"` (retrasyn suggest FILE says which), or `anyway=True`'
+        )
 
 
 def _settings_for(
@@ -323,7 +347,7 @@ def over_data(settings: RunSettings, real: Trajectories) -> RunSettings:
     box = Box.around(real.x, real.y)
     warnings.warn(
         f"no box was given, so the bounding box of the raw data is used: {format_box(box)}. "
-        "It shows the outermost positions and is NOT private; give a public one with --box",
+        "It shows the outermost positions and is NOT private; give a public `box`",
         BoxInferredWarning,
         stacklevel=4,
     )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from retrasyn.curator import Curator
 from retrasyn.data.trajectories import MAX_TIME
-from retrasyn.errors import InputError
+from retrasyn.errors import InputError, SettingError
 from retrasyn.messages import Release
 from retrasyn.privacy.receipt import Receipt, stamp_of
 from retrasyn.run_settings import RunSettings
@@ -56,6 +56,8 @@ class Live:
     @classmethod
     def start(cls, settings: RunSettings) -> Live:
         """Start with no devices."""
+        if settings.fold is not None:
+            raise SettingError("a running stream has no days to fold yet; record it, or leave fold")
         simulation = Simulation.of(Curator(settings), Identities.none())
         simulation.enrols_on_sight = True
         return cls(settings, simulation)
@@ -125,8 +127,8 @@ class Live:
         if n_outside and self.settings.outside == "refuse":
             raise InputError(
                 f"{n_outside} of {n} points lie outside the box "
-                f"{format_box(self.settings.grid.box)}; widen --box, or drop them with "
-                "--outside drop"
+                f"{format_box(self.settings.grid.box)}; widen `box`, or drop them with "
+                '`outside="drop"`'
             )
         streams = self._number(traj_id, user_id)
         self.simulation.n_points_dropped += n_outside

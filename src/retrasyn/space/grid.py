@@ -12,6 +12,7 @@ from retrasyn.errors import SettingError
 from retrasyn.space import kernels
 
 MAX_SIDE = 64
+_HALF_TURN = 180.0  # degrees
 _FINEST = 1e-9  # narrower cells, relative to their coordinates, exceed float precision
 
 
@@ -58,6 +59,15 @@ class Box(NamedTuple):
         return cls(x0, y0, x1, y1)
 
 
+def _across(box: Box) -> str:
+    """Return how a box across the antimeridian is written, if it looks like one."""
+    x0, y0, x1, y1 = box
+    if not (-_HALF_TURN <= x1 < x0 <= _HALF_TURN and y0 < y1):
+        return ""
+    beyond = format_box(Box(x0, y0, x1 + 2 * _HALF_TURN, y1))
+    return f"; one across 180 degrees is written {beyond}, for positions that convert has shifted"
+
+
 @dataclass(frozen=True)
 class Grid:
     """A box divided into side x side cells, numbered row by row from the lower left.
@@ -87,6 +97,7 @@ class Grid:
             raise SettingError(
                 f"box {format_box(self.box)} has no area; "
                 "give the lower-left corner first, then the upper-right: x0 < x1, y0 < y1"
+                f"{_across(self.box)}"
             )
         if not (math.isfinite(x1 - x0) and math.isfinite(y1 - y0)):
             raise SettingError(
@@ -168,6 +179,20 @@ class Grid:
         """Return the cells one step away from a cell, itself included, ascending."""
         row: npt.NDArray[np.int32] = self.neighbour_table[cell]
         return row[row >= 0]
+
+
+def grid_around(
+    x: npt.NDArray[np.float64],
+    y: npt.NDArray[np.float64],
+    grid: Grid | int,
+    box: Box | tuple[float, float, float, float] | None = None,
+) -> Grid:
+    """Return the grid as given, or one of that side over the box or around all points."""
+    if isinstance(grid, Grid):
+        if box is not None:
+            raise SettingError("give a whole grid, which has its box, or a side and a box")
+        return grid
+    return Grid(Box.around(x, y) if box is None else Box(*box), grid)
 
 
 def format_box(box: Box) -> str:

@@ -16,7 +16,7 @@ class Projection:
     """Transforms points; x is always east or longitude, y north or latitude."""
 
     def __init__(
-        self, from_crs: str, to_crs: str, *, names: tuple[str, str] = ("--from-crs", "--to-crs")
+        self, from_crs: str, to_crs: str, *, names: tuple[str, str] = ("`from_crs`", "`to_crs`")
     ) -> None:
         pyproj = _load_pyproj()
         for name, text in zip(names, (from_crs, to_crs), strict=True):

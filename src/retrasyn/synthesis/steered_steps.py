@@ -236,12 +236,13 @@ class OrderedPlan:
                 pull **= _KEPT_PULL
                 movers_in = movers.sum(axis=0)  # [n_cells]
                 kernel = kernels.steer(kernel, self.mass, movers_in, table, pull, _ROUNDS)
-        shards.each(
-            OrderedShard.move,
-            first_words(step, movers),
-            *kernels.build_limits(kernel, table),
-            self.point_law(step, np.pi / 4.0 * (1.0 - kernel[:, 4])),
-        )
+        if movers.any():
+            shards.each(
+                OrderedShard.move,
+                first_words(step, movers),
+                *kernels.build_limits(kernel, table),
+                self.point_law(step, np.pi / 4.0 * (1.0 - kernel[:, 4])),
+            )
         return pull
 
     def point_law(

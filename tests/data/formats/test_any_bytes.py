@@ -3,12 +3,14 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from retrasyn.data.formats import FORMATS, Options, read_fixes
 from retrasyn.errors import InputError
+from support.raw_files import fit_file
 
 MOVING = {
     "type": "Feature",
@@ -24,6 +26,17 @@ POINT = {
     "properties": {"id": "a", "t": "2020-01-01T00:00:00Z"},
     "geometry": {"type": "Point", "coordinates": [1, 2]},
 }
+
+
+def arrow_file():
+    """Return the bytes of a small Arrow file."""
+    table = pa.table({"id": ["a", "b"], "t": [1577836800, 1577836801], "x": [1, 2], "y": [1, 2]})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as file:
+        file.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
 SAMPLES = {
     "csv": "id,t,x,y\na,2020-01-01 00:00:00,1,2\nb,2020-01-01 00:00:00,1.5,2e1\n",
     "tdrive": "1,2008-02-02 15:36:08,116.51172,39.92123\n1,2008-02-02 15:46:08,116.5,39.9\n",
@@ -34,8 +47,16 @@ SAMPLES = {
     "</time></trkpt></trkseg></trk></gpx>",
     "geojson": json.dumps({"type": "FeatureCollection", "features": [POINT, POINT]}),
     "mf-json": json.dumps({"type": "FeatureCollection", "features": [MOVING, MOVING]}),
+    "kml": "<kml><Placemark><name>n</name><Track><when>2020-01-01T00:00:00Z</when>"
+    "<coord>2 1 0</coord></Track></Placemark></kml>",
+    "json": '{"id": "a", "t": 1577836800, "x": 1, "y": 2}\n{"id": "b", "t": 1577836801, "x": 1.5}',
+    "yjmob": "uid,d,t,x,y\n0,0,3,79,86\n0,1,4,79,86\n",
+    "fit": fit_file([(1577836800, 1, 2), (1577836801, 3, 4)]),
+    "feather": arrow_file(),
     "parquet": "PAR1",
     "geoparquet": "PAR1",
+    "vector": "SQLite format 3\0",
+    "excel": "PK\3\4",
 }
 EDITS = [b"", b",", b"\n", b'"', b"\t", b"[", b"}", b"-", b"e9", b"e999", b"9" * 400, b"\xff"]
 EDITS += [b"null", b"NaN", b"\x00", b"\r", b"1e400", b"Z", b"<", b"[[", b"{}", b"true", b" "]
@@ -50,7 +71,7 @@ def test_every_format_is_tried():
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(data=st.data())
 def test_a_damaged_file_gives_good_fixes_or_one_line(kind, mode, tmp_path, data):
-    text = SAMPLES[kind].encode()
+    text = SAMPLES[kind] if isinstance(SAMPLES[kind], bytes) else SAMPLES[kind].encode()
     for _ in range(data.draw(st.integers(1, 3))):
         a = data.draw(st.integers(0, len(text)))
         b = data.draw(st.integers(a, min(a + 12, len(text))))

@@ -190,10 +190,10 @@ def test_projected_coordinates_in_columns_named_lat_and_lon_are_accepted_when_sa
     [
         ("", ["empty"]),
         ("\n\n", ["line 1"]),
-        ("a b c d\n1 2 3 4\n", ["line 1", "'a b c d'", "--user", "delimiter"]),
-        ("id,t,x\na,2020-01-01,1\n", ["line 1", "y", "'x'"]),
+        ("a b c d\n1 2 3 4\n", ["'a', 'b', 'c', 'd'", "--user COLUMN", "--user file"]),
+        ("id,t,x\na,2020-01-01,1\n", ["x, y", "'x'"]),
         ("id,t,x,y,x\na,2020-01-01,1,2,3\n", ["x", "twice"]),
-        ("id,t,x,y\n".encode("utf-16"), ["UTF-16"]),
+        ("a\n1\n", ["'a'", "delimiter"]),
     ],
 )
 def test_a_header_without_what_is_needed_is_refused(text, words, tmp_path):
@@ -238,7 +238,8 @@ def test_a_damaged_compressed_file_is_refused(tmp_path):
 
 
 def test_an_archive_is_refused(tmp_path):
-    refuse(put(tmp_path / "in.csv.zip", b"PK"), "csv", "unpack it first")
+    refuse(put(tmp_path / "in.csv.xz", b"xz"), "csv", "unpack it first")
+    refuse(put(tmp_path / "in.csv.zip", b"PK"), "csv", "cannot be unpacked", "do it yourself")
 
 
 def test_a_folder_without_a_matching_file_is_refused(tmp_path):

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from retrasyn.data.formats import parquet
+from retrasyn.data.formats import tables
 from support.raw_files import crs_of, refuse, rows_of, skipped
 
 EXPECTED = [
@@ -132,7 +132,7 @@ def test_points_are_decoded_in_every_form_of_well_known_binary():
         struct.pack(">BIIdd", 0, 0x20000001, 4326, 1.5, 4),
     ]
     others = [b"", None, struct.pack("<BIdd", 1, 2, 1.5, 4), struct.pack("<BId", 1, 1, 1.5)]
-    x, y = parquet.points(pa.array([None, *forms, *others], pa.binary()).slice(1))
+    x, y = tables.points(pa.array([None, *forms, *others], pa.binary()).slice(1))
 
     assert x.to_pylist() == [1.5] * 6 + [None] * 4
     assert y.to_pylist() == [4.0] * 6 + [None] * 4

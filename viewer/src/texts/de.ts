@@ -180,8 +180,8 @@ export const german: Statements = {
     "two devices of one person": "zwei Geräte einer Person",
     "anything: this method is for simulation only and NOT PRIVATE":
       "irgendetwas: dieses Verfahren ist nur für Simulationen und schützt NICHT",
-    "anything against a reader who knows the seed or tries all likely ones: the simulated noise can be drawn again from it; to publish, leave --seed away":
-      "irgendetwas vor Lesern, die den Startwert kennen oder alle naheliegenden versuchen: das simulierte Rauschen lässt sich daraus neu ziehen; zum Veröffentlichen --seed weglassen",
+    "anything against a reader who knows the seed or tries all likely ones: the simulated noise can be drawn again from it; to publish, give no seed":
+      "irgendetwas vor Lesern, die den Startwert kennen oder alle naheliegenden versuchen: das simulierte Rauschen lässt sich daraus neu ziehen; zum Veröffentlichen keinen Startwert angeben",
     "other releases of the same data: this one is not counted among them, and epsilons add up":
       "andere Veröffentlichungen derselben Daten: diese wurde nicht mitgezählt, und ε summiert sich",
     "the outermost positions: the bounding box was taken from the raw data":

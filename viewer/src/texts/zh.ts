@@ -176,8 +176,8 @@ export const chinese: Statements = {
     "long-run repetition: a position held for k windows is reported up to k times": "长期重复：保持 k 个窗口的位置最多被报告 k 次",
     "two devices of one person": "同一个人的两台设备",
     "anything: this method is for simulation only and NOT PRIVATE": "任何内容：此方法仅用于模拟，不保护隐私",
-    "anything against a reader who knows the seed or tries all likely ones: the simulated noise can be drawn again from it; to publish, leave --seed away":
-      "任何内容，如果读者知道种子或尝试所有可能的种子：模拟噪声可由此重现；发布时请不要使用 --seed",
+    "anything against a reader who knows the seed or tries all likely ones: the simulated noise can be drawn again from it; to publish, give no seed":
+      "任何内容，如果读者知道种子或尝试所有可能的种子：模拟噪声可由此重现；发布时请不要指定种子",
     "other releases of the same data: this one is not counted among them, and epsilons add up":
       "同一数据的其他发布：本次未计入其中，而 ε 会累加",
     "the outermost positions: the bounding box was taken from the raw data": "最外围的位置：边界框取自原始数据",

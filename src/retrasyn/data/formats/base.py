@@ -6,8 +6,9 @@ validated `Fixes`.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from retrasyn.data.formats.understanding import FILE, FOLDER, Columns, Understanding
 from retrasyn.errors import InputError, SettingError
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 LABELS = pa.dictionary(pa.int32(), pa.string())
 """Arrow type of identifiers: each distinct text once, and an index per row."""
-WGS84 = "EPSG:4326"
+_USUAL = Columns("user", "time", "x", "y")
 _DEGREES = {"EPSG:4326", "OGC:CRS84", "CRS84", "WGS84"}
 
 
@@ -35,18 +37,47 @@ class Options:
     x: str | None = None
     y: str | None = None
     traj: str | None = None
+    date: str | None = None  # in the place of time: a column of dates,
+    clock: str | None = None  # and one of times of day
     timezone: str = "UTC"  # for times without an offset
+    time_format: str | None = None  # of strptime; None: ISO 8601 and what else is unambiguous
+    decimal: Literal[".", ","] = "."
     numbers: Literal["steps", "seconds"] = "seconds"  # unit of numbers in a time column
     on_error: Literal["fail", "skip"] = "fail"
     from_crs: str | None = None  # CRS of x and y, if missing or wrong in the file
 
     def __post_init__(self) -> None:
+        if (self.date is None) != (self.clock is None) or (self.date and self.time):
+            raise SettingError(
+                "`date` and `clock` stand together, in the place of `time`; name both columns"
+            )
+        if self.decimal not in {".", ","}:
+            raise SettingError(f"`decimal` {self.decimal!r} is neither a point nor a comma")
+        if self.time_format is not None:
+            _check_format(self.time_format)
         try:
             pc.assume_timezone(pa.array([0], pa.timestamp("us")), self.timezone)
         except pa.ArrowException:
             raise SettingError(
                 f"timezone {self.timezone!r} is not known; use a name such as Asia/Shanghai or UTC"
             ) from None
+
+
+def _check_format(form: str) -> None:
+    """Reject a format that strptime cannot have made, or that gives no date."""
+    some = dt.datetime(2020, 12, 31, 23, 59, 58, 123456, dt.UTC)
+    try:
+        read = dt.datetime.strptime(some.strftime(form), form)  # noqa: DTZ007 - compared by date
+    except ValueError as error:
+        raise SettingError(
+            f"`time_format` {form!r} is not understood ({error}); write, for example, "
+            "'%d/%m/%Y %H:%M:%S'"
+        ) from None
+    if read.date() != some.date():
+        raise SettingError(
+            f"`time_format` {form!r} has no year, month and day; where they stand in another "
+            'column, name both: `date="COLUMN"` and `clock="COLUMN"`'
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +92,9 @@ class Rows:
     trip: pa.Array | None = None
     lines: npt.NDArray[np.int64] | None = None  # [n_rows], position of each row in the file
     place: str = "line"  # what `lines` counts
-    names: dict[str, str] = field(default_factory=dict)  # column names in the file
+    columns: Columns = _USUAL  # as the file names them
     crs: str | None = None
+    day_first: bool | None = None  # order of dates such as 31/12/2020; None: there are none
     steps: bool = False  # times are already steps, whatever the options say
     n_skipped: int = 0  # rows dropped before these
 
@@ -81,6 +113,7 @@ class Fixes:
     crs: str | None = None
     path: Path = Path()
     n_skipped: int = 0
+    understood: Understanding | None = None
 
     @property
     def n_fixes(self) -> int:
@@ -91,6 +124,17 @@ class Fixes:
 Read = Callable[[Path, Options], Iterator[Fixes]]
 
 
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A raw file format and its reader."""
+
+    name: str
+    summary: str
+    read: Read
+    columns: tuple[str, ...] = ()  # options about columns that fit it
+    suffixes: tuple[str, ...] = ()  # suffixes unique to this format
+
+
 def refusal(path: Path, line: int | None, message: str, place: str = "line") -> InputError:
     """Return an error that names the file, the line and the problem.
 
@@ -99,6 +143,28 @@ def refusal(path: Path, line: int | None, message: str, place: str = "line") -> 
     """
     where = "" if line is None else f", {place} {line}"
     return InputError(f"{path}{where}: {message}")
+
+
+def bad_row(path: Path, line: int | None, message: str, place: str = "line") -> InputError:
+    """Return a refusal of a row that could be left out."""
+    return refusal(path, line, f'{message}; `on_error="skip"` leaves such rows out', place)
+
+
+def stem(path: Path) -> str:
+    """Return a file's name without its suffixes.
+
+    >>> stem(Path("a/run.gpx.gz"))
+    'run'
+    """
+    name = path.name[:-3] if path.name.lower().endswith(".gz") else path.name
+    return Path(name).stem
+
+
+def owner_of(path: Path, columns: Columns) -> str:
+    """Return the person whose file or folder it is; empty if a column names persons."""
+    if columns.owner == FOLDER:
+        return path.absolute().parent.name
+    return stem(path) if columns.owner == FILE else ""
 
 
 def is_degrees(crs: str | None) -> bool:

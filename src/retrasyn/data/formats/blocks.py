@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import os
+import shutil
+import zipfile
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, TypeVar
 
 from retrasyn.errors import InputError
@@ -19,7 +23,12 @@ BLOCK = 4 << 20
 LONGEST_LINE = 16 << 20
 _FREE = 64 << 20  # a small file may expand this far whatever its ratio
 _RATIO = 200  # real positions compress ten- to thirtyfold
+_EXPANDS = (
+    f"expands to more than {_RATIO} times its size, as no real recording does; decompress it "
+    "yourself if you trust it"
+)
 _BOM = b"\xef\xbb\xbf"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +52,7 @@ class Unpacked:
         data = self._file.read(size)
         self._n_read += len(data)
         if self._limit is not None and self._n_read > self._limit:
-            raise InputError(
-                f"{self._path} expands to more than {_RATIO} times its size, as no real recording "
-                "does; decompress it yourself if you trust it"
-            )
+            raise InputError(f"{self._path} {_EXPANDS}")
         return data
 
 
@@ -59,7 +65,10 @@ def unpacked(path: Path) -> Iterator[Unpacked]:
             with gzip.open(path) as file:
                 yield Unpacked(path, file, limit)
         elif path.suffix.lower() in {".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz"}:
-            raise InputError(f"{path} is an archive; unpack it first (only .gz is read as it is)")
+            raise InputError(
+                f"{path} is an archive; unpack it first (.gz, and .zip of one file, are read as "
+                "they are)"
+            )
         else:
             with path.open("rb") as file:
                 yield Unpacked(path, file, None)
@@ -70,13 +79,77 @@ def unpacked(path: Path) -> Iterator[Unpacked]:
         raise InputError(f"{path} cannot be read: {reason}") from None
 
 
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a file that libraries can open by its name: a .gz is unpacked until it is closed."""
+    if path.suffix.lower() != ".gz":
+        yield path
+        return
+    with TemporaryDirectory() as folder:
+        whole = Path(folder, path.stem)
+        with unpacked(path) as file, whole.open("wb") as out:
+            while data := file.read(BLOCK):
+                out.write(data)
+        yield whole
+
+
+@contextmanager
+def unzipped(path: Path, suffixes: Collection[str]) -> Iterator[Path]:
+    """Give the one file of an archive that ends in one of the suffixes, with those beside it."""
+    with TemporaryDirectory() as folder:
+        home = Path(folder, path.stem)
+        try:
+            file = _unzip(path, home, suffixes)
+        except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+            raise InputError(f"{path} cannot be unpacked: {error}; do it yourself") from None
+        yield file
+
+
+def _unzip(path: Path, home: Path, suffixes: Collection[str]) -> Path:
+    """Unpack an archive, without its folders, and return the one file of positions."""
+    with zipfile.ZipFile(path) as archive:
+        members = [each for each in archive.infolist() if _is_data(each.filename)]
+        known = [each.filename for each in members if inner_suffix(each.filename) in suffixes]
+        if len(known) != 1:
+            raise InputError(
+                f"{path} holds {len(known)} files of positions ({', '.join(known[:5]) or 'none'}), "
+                "not one; unpack it, and name the file or the folder"
+            )
+        if sum(each.file_size for each in members) > max(_FREE, _RATIO * path.stat().st_size):
+            raise InputError(f"{path} {_EXPANDS}")
+        home.mkdir()
+        for each in members:
+            with (
+                archive.open(each) as packed,
+                Path(home, Path(each.filename).name).open("wb") as out,
+            ):
+                shutil.copyfileobj(packed, out)
+    return home / Path(known[0]).name
+
+
+def _is_data(name: str) -> bool:
+    """Whether a member of an archive is more than a folder or a trace of a file manager."""
+    return not name.endswith("/") and "__MACOSX" not in name and not Path(name).name.startswith(".")
+
+
+def inner_suffix(name: str) -> str:
+    """Return the suffix of a file, without that of its compression.
+
+    >>> inner_suffix("Runs/Monday.FIT.gz")
+    '.fit'
+    """
+    return Path(name.lower().removesuffix(".gz")).suffix
+
+
 def blocks(path: Path) -> Iterator[Block]:
     """Split a text file into blocks of whole lines; a byte-order mark is dropped."""
     with unpacked(path) as file:
         line, rest = 1, b""
+        decode = None
         while data := file.read(BLOCK):
-            if line == 1 and not rest:
-                data = _without_mark(path, data)
+            if decode is None:
+                decode = _decoder(data)
+            data = decode(data)
             end = data.rfind(b"\n") + 1
             if not end:
                 rest += data
@@ -94,10 +167,20 @@ def blocks(path: Path) -> Iterator[Block]:
             yield Block(path, line, rest)
 
 
-def _without_mark(path: Path, data: bytes) -> bytes:
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{path}, line 1: the text is UTF-16; save it as UTF-8")
-    return data.removeprefix(_BOM)
+def _decoder(data: bytes) -> Callable[[bytes], bytes]:
+    """Return what turns pieces of a text into UTF-8, as the mark at its beginning says."""
+    if data.startswith(_UTF_16):
+        decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
+        return lambda piece: decoder.decode(piece).encode()
+    marks = iter([_BOM])
+    return lambda piece: piece.removeprefix(next(marks, b""))
+
+
+def beginning(path: Path, size: int) -> bytes:
+    """Return the beginning of a file, a text as UTF-8."""
+    with unpacked(path) as file:
+        data = file.read(size)
+    return _decoder(data)(data)
 
 
 _In = TypeVar("_In")
@@ -145,13 +228,3 @@ def files_of(path: Path, *suffixes: str) -> list[Path]:
 
 def _refuse(error: OSError) -> None:
     raise InputError(f"{error.filename} cannot be read: {error.strerror}") from None
-
-
-def stem(path: Path) -> str:
-    """Return a file's name without its suffixes.
-
-    >>> stem(Path("a/run.gpx.gz"))
-    'run'
-    """
-    name = path.name[:-3] if path.name.lower().endswith(".gz") else path.name
-    return Path(name).stem

@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 from retrasyn.data.formats.base import LABELS, Fixes, Options, Rows
 from retrasyn.data.formats.blocks import Block, blocks, files_of
 from retrasyn.data.formats.delimited import Layout, Piece, column, parse_pieces
+from retrasyn.data.formats.understanding import Columns
 
 _WORDS = pa.array(["newpoint", "point", "disappearpoint"])
-_NAMES = {"user": "id", "time": "t", "x": "x", "y": "y"}
+_COLUMNS = Columns("id (after newpoint, point or disappearpoint)", "t", "x", "y")
 _REST = re.compile(rb"^((?:[^\t\r\n]*\t){6}[^\t\r\n]*)\t[^\r\n]*", re.MULTILINE)
 
 
@@ -35,7 +36,7 @@ def _rows(table: pa.Table, path: Path, lines: Any) -> Rows:
         x=column(table, "x"),
         y=column(table, "y"),
         lines=lines,
-        names={**_NAMES, "user": "id (after newpoint, point or disappearpoint)"},
+        columns=_COLUMNS,
         steps=True,
     )
 

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
-from retrasyn.data.formats.base import WGS84, Options
+from retrasyn.data.formats.base import Options
+from retrasyn.data.formats.understanding import FILE, FOLDER, Columns
 from retrasyn.errors import InputError
 
+# Compared without case, spaces and punctuation.
 USERS = (
-    *("user_id", "userid", "uid", "user", "object_id", "objectid", "oid", "taxi_id", "vehicle_id"),
-    *("device_id", "driver_id", "agent_id", "person_id", "mmsi", "individual-local-identifier"),
+    *("userid", "uid", "user", "objectid", "oid", "taxiid", "vehicleid", "deviceid", "driverid"),
+    *("agentid", "personid", "mmsi", "individuallocalidentifier", "trackerid", "tracker"),
+    *("individualid", "animalid", "tagid", "vesselid", "courierid", "riderid", "imei", "icao24"),
+    *("person", "taxi", "vehicle", "device", "driver"),
 )
-TRAJECTORIES = ("traj_id", "trajectory_id", "trajid", "tid", "trip_id", "track_id", "traj")
+TRAJECTORIES = ("trajid", "trajectoryid", "tid", "tripid", "trackid", "traj", "trip", "journeyid")
 EITHER = ("id", "name")  # used as the user if there is no better column
 TIMES = (
-    *("t", "time", "timestamp", "datetime", "date_time", "tracked_at", "ts", "date time"),
-    *("gps_time", "event_time", "date_utc"),
+    *("t", "time", "timestamp", "datetime", "trackedat", "ts", "gpstime", "eventtime", "dateutc"),
+    *("basedatetime", "when", "recordedat", "utctime", "utc", "fixtime", "timestampms", "tst"),
 )
 PAIRS = (  # x before lon: coordinates beside degrees were projected on purpose
     ("x", "y"),
@@ -25,56 +30,41 @@ PAIRS = (  # x before lon: coordinates beside degrees were projected on purpose
     ("lng", "lat"),
     ("long", "lat"),
     ("longitude", "latitude"),
-    ("location-long", "location-lat"),
+    ("locationlong", "locationlat"),
     ("easting", "northing"),
+    ("longitudee7", "latitudee7"),
 )
-GEOMETRIES = ("geometry", "geom", "wkt", "wkb_geometry")
+GEOMETRIES = ("geometry", "geom", "wkt", "wkbgeometry")
+_OWNERS = (FILE, FOLDER)
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The names of the relevant columns, as the file spells them."""
+def plain(name: str) -> str:
+    """Return a column's name without case, spaces and punctuation.
 
-    user: str
-    time: str
-    x: str = ""
-    y: str = ""
-    traj: str = ""
-    geometry: str = ""  # used in place of x and y
-
-    @property
-    def wanted(self) -> list[str]:
-        """All columns to read."""
-        names = (self.user, self.time, self.x, self.y, self.traj, self.geometry)
-        return [name for name in dict.fromkeys(names) if name]
-
-    @property
-    def names(self) -> dict[str, str]:
-        """Column names by role, for error messages."""
-        x, y = self.x or self.geometry, self.y or self.geometry
-        return {"user": self.user, "time": self.time, "x": x, "y": y}
-
-    @property
-    def crs(self) -> str | None:
-        """The coordinate system, if the column names imply degrees."""
-        return WGS84 if "lat" in self.y.lower() else None
+    >>> plain("# Vehicle-ID")
+    'vehicleid'
+    """
+    return "".join(filter(str.isalnum, name.lower()))
 
 
 def find_columns(
     names: Sequence[str], options: Options, path: Path, *, geometry: str | None = None
 ) -> Columns:
-    """Find the columns by the options or by their usual names, ignoring case.
+    """Find the columns by the options or by their usual names.
 
     >>> find_columns(["uid", "lat", "lng", "datetime"], Options(), Path("a.csv")).wanted
     ['uid', 'datetime', 'lng', 'lat']
     """
     search = _Search(names, path)
     traj = search.given("traj", options.traj) or search.first(TRAJECTORIES)
-    user = search.given("user", options.user) or search.first(USERS) or traj
-    user = user or search.first(EITHER)
+    owner = options.user if options.user in _OWNERS and options.user not in names else ""
+    sure = f"the {owner}" if owner else search.given("user", options.user) or search.first(USERS)
+    user = sure or traj or search.first(EITHER)
     # Our own files hold steps in t and may also have a column of real times.
     usual = TIMES if options.numbers == "steps" else (*TIMES[1:], TIMES[0])
-    time = search.given("time", options.time) or search.first(usual)
+    time = search.given("time", options.time) or search.given("date", options.date)
+    time = time or search.first(usual)
+    clock = search.given("clock", options.clock)
     x, y = search.given("x", options.x), search.given("y", options.y)
     if geometry and not (x or y):
         shape = geometry
@@ -90,15 +80,20 @@ def find_columns(
         if not found
     ]
     if missing:
-        flags = " ".join(f"--{role} COLUMN" for role in missing)
+        settings = ", ".join(f'`{role}="COLUMN"`' for role in missing)
+        whole = ', or say `user="file"` if all of it is of one person' if "user" in missing else ""
         there = ", ".join(map(repr, list(names)[:30]))
         raise InputError(
-            f"{path}, line 1: no column found for {', '.join(missing)} (it has {there}); "
-            f"name it with {flags}, and check the delimiter"
+            f"{path}: no column found for {', '.join(missing)} (it has {there}); name it with "
+            f"{settings}{whole}"
         )
     if shape:
         x = y = ""
-    return Columns(user, time, x, y, "" if traj == user else traj, shape)
+    doubt: Literal["", "column"] = "" if sure else "column"
+    found = Columns(
+        user, time, x, y, "" if traj == user else traj, shape, clock=clock, doubt=doubt, owner=owner
+    )
+    return replace(found, unused=tuple(name for name in names if name not in found.wanted))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +105,13 @@ class _Search:
 
     def first(self, aliases: Sequence[str]) -> str:
         """Return the first alias that the file has, as the file spells it."""
-        spelled = {name.strip().lower(): name for name in reversed(self.names)}
+        spelled = {plain(name): name for name in reversed(self.names)}
+        inner = [plain(name.rpartition(".")[2]) for name in self.names]  # of members of members
+        spelled = {
+            last: name
+            for last, name in zip(inner, self.names, strict=True)
+            if inner.count(last) == 1
+        } | spelled
         return next((spelled[alias] for alias in aliases if alias in spelled), "")
 
     def pair(self) -> tuple[str, str]:
@@ -124,8 +125,8 @@ class _Search:
         """Return a column named in the options; a missing one is an error."""
         if name is None:
             return ""
-        found = name if name in self.names else self.first([name.strip().lower()])
+        found = name if name in self.names else self.first([plain(name)])
         if not found:
             there = ", ".join(map(repr, list(self.names)[:30]))
-            raise InputError(f"{self.path} has no column {name!r} for --{role} (it has {there})")
+            raise InputError(f"{self.path} has no column {name!r} for `{role}` (it has {there})")
         return found

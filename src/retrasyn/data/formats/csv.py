@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import csv as standard
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from retrasyn.data.formats.base import WGS84, Fixes, Options, Rows
-from retrasyn.data.formats.blocks import files_of
-from retrasyn.data.formats.columns import Columns, find_columns
+from retrasyn.data.formats.base import LABELS, Fixes, Options, Rows
+from retrasyn.data.formats.blocks import Block, files_of
+from retrasyn.data.formats.columns import find_columns
 from retrasyn.data.formats.delimited import (
     Layout,
-    column,
     headed_pieces,
-    label_types,
-    number_types,
     parse_pieces,
-    points_of_text,
+    read_text,
 )
+from retrasyn.data.formats.tables import day_first_in, rows_of
+from retrasyn.data.formats.times import has_slashed_date
+from retrasyn.data.formats.understanding import Columns
 from retrasyn.errors import InputError
 
 _DELIMITERS = ",;\t|"
@@ -45,6 +46,8 @@ def split_header(path: Path, header: bytes) -> tuple[list[str], str]:
     if not text.strip():
         raise InputError(f"{path}, line 1 is empty; it needs the columns of a header")
     delimiter = max(_DELIMITERS, key=text.count)
+    if delimiter not in text and " " in text:
+        delimiter = " "
     names = _split(text, delimiter)
     if not names:
         raise InputError(f"{path}, line 1 is no header of column names")
@@ -59,27 +62,66 @@ def _split(line: str, delimiter: str) -> list[str]:
         return []
 
 
+def _has_header(names: list[str]) -> bool:
+    """Whether the first line holds names, not a row: a row has a time, a fraction or no words."""
+    numbers = [name for name in names if _time_type(name) != pa.string()]
+    if len(numbers) < len(names):
+        return all(name.isdecimal() for name in numbers)
+    return names == [str(number) for number in range(len(names))]  # as pandas counts columns
+
+
 def _layout(path: Path, header: bytes, rest: bytes, options: Options) -> Layout:
     names, delimiter = split_header(path, header)
-    columns = find_columns(names, options, path)
+    headed = _has_header(names)
+    rows = rest if headed else header + b"\n" + rest
+    if not headed:
+        names = [str(number + 1) for number in range(len(names))]
+    columns = _columns(names, options, path, headed=headed)
+    sample = _split(_first_line(rows), delimiter)
+    at = names.index(columns.time)
+    time = sample[at] if at < len(sample) else ""
+    # Arrow needs distinct names; unwanted columns may have any
+    unique = [name if name in columns.wanted else f"{name} #{i}" for i, name in enumerate(names)]
+    layout = Layout(
+        tuple(unique),
+        tuple(_types(columns, time, options).items()),
+        _ToRows(columns),
+        delimiter,
+        headed=headed,
+        joinable=not columns.owner,
+    )
+    if options.time_format is not None or not has_slashed_date(time):
+        return layout
+    known, _ = read_text(rows, layout, Block(path, 1 + headed, rows))
+    day_first = day_first_in(layout.to_rows(known, path, None).time, columns, path)
+    return replace(layout, to_rows=_ToRows(columns, day_first))
+
+
+def _columns(names: list[str], options: Options, path: Path, *, headed: bool) -> Columns:
+    """Find the columns, each of which has a name of its own."""
+    try:
+        columns = find_columns(names, options, path)
+    except InputError as error:
+        why = "" if headed else "; its first line is no header: columns have numbers"
+        why += "; is the delimiter another?" if len(names) == 1 else ""
+        raise InputError(f"{error}{why}") from None
     twice = [name for name in columns.wanted if names.count(name) > 1]
     if twice:
         raise InputError(f"{path}, line 1: the column {twice[0]} stands there twice; rename one")
-    sample = _split(_first_line(rest), delimiter)
-    at = names.index(columns.time)
-    time_type = _time_type(sample[at] if at < len(sample) else "")
-    types = [
-        *label_types(columns.user, columns.traj),
-        (columns.time, time_type),
-        *number_types(columns.x, columns.y),
-    ]
-    if columns.geometry:
-        types.append((columns.geometry, pa.string()))
-    # Arrow needs distinct names; unwanted columns may have any
-    unique = [name if name in columns.wanted else f"{name} #{i}" for i, name in enumerate(names)]
-    return Layout(
-        tuple(unique), tuple(dict(types).items()), _MakeRows(columns), delimiter, joinable=True
-    )
+    return columns
+
+
+def _types(columns: Columns, time: str, options: Options) -> dict[str, pa.DataType]:
+    """Return the types of the wanted columns, given the first time."""
+    is_text = options.time_format is not None or columns.clock
+    number = pa.float64() if options.decimal == "." else pa.string()
+    types = {} if columns.owner else {columns.user: LABELS}
+    types |= {columns.traj: LABELS} if columns.traj else {}
+    for name in (columns.time, columns.clock):
+        types |= {name: pa.string() if is_text else _time_type(time)} if name else {}
+    for name in (columns.x, columns.y):
+        types |= {name: number} if name else {}
+    return types | ({columns.geometry: pa.string()} if columns.geometry else {})
 
 
 def _first_line(data: bytes) -> str:
@@ -97,33 +139,13 @@ def _time_type(text: str) -> pa.DataType:
     return pa.string()
 
 
-class _MakeRows:
-    """Converts parsed tables to rows; instances with equal columns are equal."""
+@dataclass(frozen=True, slots=True)
+class _ToRows:
+    """Converts parsed tables to rows."""
 
-    def __init__(self, columns: Columns) -> None:
-        self._columns = columns
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _MakeRows) and other._columns == self._columns
-
-    def __hash__(self) -> int:
-        return hash(self._columns)
+    columns: Columns
+    day_first: bool | None = None
 
     def __call__(self, table: pa.Table, path: Path, lines: Any) -> Rows:
         """Return the rows of a table."""
-        columns = self._columns
-        if columns.geometry:
-            x, y = points_of_text(column(table, columns.geometry))
-        else:
-            x, y = column(table, columns.x), column(table, columns.y)
-        return Rows(
-            path=path,
-            user=column(table, columns.user),
-            time=column(table, columns.time),
-            x=x,
-            y=y,
-            trip=column(table, columns.traj) if columns.traj else None,
-            lines=lines,
-            names=columns.names,
-            crs=WGS84 if columns.crs else None,
-        )
+        return replace(rows_of(table, self.columns, path, lines), day_first=self.day_first)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from retrasyn.data.formats.base import LABELS, Fixes, Options, Rows, refusal
+from retrasyn.data.formats.base import Fixes, Options, Rows, bad_row, refusal
 from retrasyn.data.formats.blocks import BLOCK, Block, blocks, in_order
 from retrasyn.data.formats.checking import check
 from retrasyn.errors import InputError
@@ -39,6 +39,7 @@ class Layout:
     types: tuple[tuple[str, pa.DataType], ...]  # types of the wanted fields
     to_rows: ToRows
     delimiter: str = ","
+    headed: bool = True  # the first line holds names, not a row
     joinable: bool = True  # files may be concatenated: rows do not depend on the path
 
 
@@ -61,7 +62,7 @@ def headed_pieces(
             if layout is None:
                 header, _, rest = block.data.partition(b"\n")
                 layout = layout_of(file, header, rest)
-                rows = Block(file, 2, rest)
+                rows = Block(file, 2, rest) if layout.headed else block
             if rows.data.strip():
                 yield Piece(rows, layout)
         if layout is None:
@@ -120,7 +121,7 @@ def _parse_text(piece: Piece, options: Options) -> Fixes | None:
     """Parse as text, tracking the line of every row; None if there are no rows."""
     layout, block = piece.layout, piece.block
     data, n_undecoded = _decodable(block, options)
-    table, misfits = _read_text(data, layout, block)
+    table, misfits = read_text(data, layout, block)
     blank = np.array([not line.strip() for line in data.split(b"\n")], np.bool_)
     misfits = [(row, n_fields) for row, n_fields in misfits if not blank[row : row + 1].all()]
     if misfits and options.on_error == "fail":
@@ -131,7 +132,7 @@ def _parse_text(piece: Piece, options: Options) -> Fixes | None:
         )
         # an earlier row may also be faulty, and is then reported first
         _check_text(piece, table.filter(pa.array(_lines(table) < row)), blank, options)
-        raise refusal(block.path, block.first_line + row, message)
+        raise bad_row(block.path, block.first_line + row, message)
     fixes = _check_text(piece, table, blank, options)
     n_skipped = len(misfits) + n_undecoded
     if not (fixes.n_fixes or fixes.n_skipped or n_skipped):
@@ -150,7 +151,7 @@ def _check_text(
     return check(rows, options)
 
 
-def _read_text(data: bytes, layout: Layout, block: Block) -> tuple[pa.Table, list[tuple[int, int]]]:
+def read_text(data: bytes, layout: Layout, block: Block) -> tuple[pa.Table, list[tuple[int, int]]]:
     """Return text rows, numbered in _LINE, and (row, field count) of malformed rows."""
     misfits: list[tuple[int, int]] = []
 
@@ -204,7 +205,9 @@ def _decodable(block: Block, options: Options) -> tuple[bytes, int]:
     except UnicodeDecodeError as error:
         if options.on_error == "fail":
             line = block.first_line + block.data.count(b"\n", 0, error.start)
-            raise refusal(block.path, line, "the text is not UTF-8; save it as UTF-8") from None
+            raise bad_row(
+                block.path, line, "the text is not UTF-8; save it as UTF-8 (iconv -t UTF-8)"
+            ) from None
         lines = block.data.split(b"\n")
         good = [line if _is_utf8(line) else b"" for line in lines]
         return b"\n".join(good), sum(a != b for a, b in zip(lines, good, strict=True))
@@ -227,16 +230,6 @@ def column(table: pa.Table, name: str) -> pa.Array:
     if pa.types.is_dictionary(chunked.type):
         chunked = chunked.unify_dictionaries()
     return chunked.combine_chunks()
-
-
-def label_types(*names: str) -> list[tuple[str, pa.DataType]]:
-    """Return (name, type) of identifier columns."""
-    return [(name, LABELS) for name in names if name]
-
-
-def number_types(*names: str) -> list[tuple[str, pa.DataType]]:
-    """Return (name, type) of coordinate columns."""
-    return [(name, pa.float64()) for name in names if name]
 
 
 def points_of_text(texts: pa.Array) -> tuple[pa.Array, pa.Array]:

@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from retrasyn.bounded_json import MAX_DEPTH, is_too_deep
-from retrasyn.data.formats.base import WGS84, Fixes, Options, Rows, refusal
+from retrasyn.data.formats.base import Fixes, Options, Rows, bad_row, refusal
 from retrasyn.data.formats.blocks import Unpacked, files_of, unpacked
 from retrasyn.data.formats.checking import check
-from retrasyn.data.formats.columns import Columns, find_columns
+from retrasyn.data.formats.columns import find_columns
+from retrasyn.data.formats.understanding import WGS84, Columns
 from retrasyn.errors import InputError
 
 LONGEST_FEATURE = 256 << 20
@@ -32,8 +33,8 @@ _EPSG = re.compile(r"EPSG:[:0-9.]*?([0-9]+)$")
 class Features:
     """Iterates over the features of one file; `crs` is its coordinate system."""
 
-    def __init__(self, path: Path, file: Unpacked) -> None:
-        self._path, self._file = path, file
+    def __init__(self, path: Path, file: Unpacked, begins: re.Pattern[str] = _FEATURES) -> None:
+        self._path, self._file, self._begins = path, file, begins
         self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
         self._json = json.JSONDecoder(parse_constant=_no_constant)
         self._text, self._at = "", 0  # buffered text, and how much of it was consumed
@@ -43,7 +44,7 @@ class Features:
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         """Yield the line and value of every feature."""
         self._fill()
-        collection = _FEATURES.search(self._text)
+        collection = self._begins.search(self._text)
         if collection is not None:
             header = _CRS.search(self._text, 0, collection.start())
             if header is not None:
@@ -178,7 +179,7 @@ def _read(path: Path, options: Options) -> Iterator[Fixes]:
         place = _point(feature)
         if place is None:
             if options.on_error == "fail":
-                raise refusal(path, line, "this is no Feature with a Point of two numbers")
+                raise bad_row(path, line, "this is no Feature with a Point of two numbers")
             n_skipped += 1
             continue
         properties = feature.get("properties") or {}
@@ -239,7 +240,7 @@ class _Batch:
             y=pa.array(y),
             trip=texts(self.trips) if self.columns.traj else None,
             lines=np.array(self.lines),
-            names=self.columns.names,
+            columns=self.columns,
             crs=crs,
             n_skipped=n_skipped,
         )
@@ -252,11 +253,12 @@ def texts(values: list[Any]) -> pa.Array:
 
 
 def numbers_or_texts(values: list[Any]) -> pa.Array:
-    """Return JSON values as numbers if all of them are, otherwise as text."""
-    if all(type(v) is int and abs(v) < 1 << 62 for v in values):
+    """Return JSON values as numbers if all that are there are, otherwise as text."""
+    there = [v for v in values if v is not None]
+    if all(type(v) is int and abs(v) < 1 << 62 for v in there):
         return pa.array(values, pa.int64())
-    if all(type(v) in (int, float) for v in values):
-        return pa.array([_float(v) for v in values], pa.float64())
+    if all(type(v) in (int, float) for v in there):
+        return pa.array([None if v is None else _float(v) for v in values], pa.float64())
     return texts(values)
 
 

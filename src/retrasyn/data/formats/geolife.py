@@ -14,13 +14,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from retrasyn.data.formats.base import WGS84, Fixes, Options, Rows, constant
-from retrasyn.data.formats.blocks import Block, blocks, files_of, stem
+from retrasyn.data.formats.base import Fixes, Options, Rows, constant, stem
+from retrasyn.data.formats.blocks import Block, blocks, files_of
 from retrasyn.data.formats.delimited import Layout, Piece, column, parse_pieces
+from retrasyn.data.formats.understanding import WGS84, Columns
 from retrasyn.errors import InputError
 
 _HEADER_LINES = 6
-_NAMES = {"user": "user", "time": "date and time", "x": "longitude", "y": "latitude"}
+_COLUMNS = Columns("the folder", "date and time", "longitude", "latitude")
 
 
 def _rows(table: pa.Table, path: Path, lines: Any) -> Rows:
@@ -32,7 +33,7 @@ def _rows(table: pa.Table, path: Path, lines: Any) -> Rows:
         x=column(table, "longitude"),
         y=column(table, "latitude"),
         lines=lines,
-        names=_NAMES,
+        columns=_COLUMNS,
         crs=WGS84,
     )
 

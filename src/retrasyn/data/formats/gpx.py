@@ -1,60 +1,75 @@
 """GPX: the timed points of tracks. Documents with a DOCTYPE, hence entities, are rejected.
 
-By default each file is one user; ``--user name`` uses each track's name instead.
+By default each file is one user; ``--user folder`` takes each folder for one, ``--user name`` each
+track by its name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from xml.parsers import expat  # a DOCTYPE is rejected, so entities cannot expand
 
 import numpy as np
 import pyarrow as pa
 
-from retrasyn.data.formats.base import WGS84, Fixes, Options, Rows, refusal
-from retrasyn.data.formats.blocks import files_of, stem, unpacked
+from retrasyn.data.formats.base import Fixes, Options, Rows, owner_of, refusal, stem
+from retrasyn.data.formats.blocks import files_of, unpacked
 from retrasyn.data.formats.checking import check
+from retrasyn.data.formats.understanding import FILE, FOLDER, WGS84, Columns
 from retrasyn.errors import InputError, SettingError
 
 _BLOCK = 1 << 20
 _LONGEST_TEXT = 1 << 16
-_NAMES = {"user": "name", "time": "time", "x": "lon", "y": "lat"}
+_COLUMNS = Columns("the file", "time", "lon", "lat", traj="trkseg", owner="file")
 
 
 def read_gpx(path: Path, options: Options) -> Iterator[Fixes]:
     """Read a file or all ``.gpx`` files of a folder."""
-    if options.user not in {None, "name", "file"}:
-        raise SettingError(f"--user {options.user!r} does not fit gpx; use file or name")
+    columns = whose(options.user, "name")
     for file in files_of(path, ".gpx"):
-        yield from _read(file, options)
+        yield from read_tracks(Tracks(file, columns), options)
 
 
-def _read(path: Path, options: Options) -> Iterator[Fixes]:
-    tracks = _Tracks(path)
-    by_name = options.user == "name"
-    with unpacked(path) as file:
+def whose(user: str | None, *also: str) -> Columns:
+    """Return what is taken for the user: the file, the folder, or what the format has as well."""
+    if user is None:
+        return replace(_COLUMNS, doubt="file")
+    if user in also:
+        return replace(_COLUMNS, user=user, owner="")
+    if user in (FILE, FOLDER):
+        return replace(_COLUMNS, user=f"the {user}", owner=user)
+    known = ", ".join((FILE, FOLDER, *also))
+    raise SettingError(f"`user` {user!r} does not fit this format; it is one of {known}")
+
+
+def read_tracks(tracks: Tracks, options: Options) -> Iterator[Fixes]:
+    """Read the file of a parser, a piece at a time."""
+    by_name = not tracks.columns.owner
+    with unpacked(tracks.path) as file:
         while data := file.read(_BLOCK):
             tracks.feed(data, last=False)
             if tracks.lines and not (by_name and tracks.unnamed):
-                yield check(tracks.take(by_name=by_name), options)
+                yield check(tracks.take(), options)
         tracks.feed(b"", last=True)
     if tracks.lines:
-        yield check(tracks.take(by_name=by_name), options)
+        yield check(tracks.take(), options)
 
 
-@dataclass(slots=True)
-class _Tracks:
+@dataclass
+class Tracks:
     """Parser of tracks that buffers points until they are taken."""
 
     path: Path
+    columns: Columns
     lines: list[int] = field(default_factory=list)
     places: list[tuple[str | None, str | None]] = field(default_factory=list)
     times: list[str | None] = field(default_factory=list)
     segments: list[int] = field(default_factory=list)
     track_of: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)  # name of every track
+    heard: frozenset[str] = frozenset({"time", "name"})  # elements whose text matters
     _n_segments: int = 0
     _open: list[str] = field(default_factory=list)  # currently open elements
     _text: list[str] = field(default_factory=list)
@@ -81,10 +96,11 @@ class _Tracks:
             reason = expat.ErrorString(error.code)
             raise refusal(self.path, error.lineno, f"the XML is broken: {reason}") from None
 
-    def take(self, *, by_name: bool) -> Rows:
+    def take(self) -> Rows:
         """Return the points completed since the last call."""
         names = [name or f"{stem(self.path)} {i + 1}" for i, name in enumerate(self.names)]
-        users = [names[track] if by_name else stem(self.path) for track in self.track_of]
+        owner = owner_of(self.path, self.columns)
+        users = [owner or names[track] for track in self.track_of]
         n_rows = len(self.times)
         rows = Rows(
             path=self.path,
@@ -94,7 +110,7 @@ class _Tracks:
             y=pa.array([y for _, y in self.places[:n_rows]], pa.string()),
             trip=pa.array([str(n) for n in self.segments[:n_rows]], pa.string()),
             lines=np.array(self.lines[:n_rows], np.int64),
-            names=_NAMES,
+            columns=self.columns,
             crs=WGS84,
         )
         for column in (self.lines, self.places, self.segments, self.track_of):
@@ -105,7 +121,7 @@ class _Tracks:
     def _refuse_doctype(self, *_: object) -> None:
         raise InputError(
             f"{self.path}, line {self._parser.CurrentLineNumber}: the document has a DOCTYPE, "
-            "which GPX never needs and which can hide entities; remove it"
+            "which it does not need and which can hide entities; remove it"
         )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
@@ -134,7 +150,7 @@ class _Tracks:
             self.names[-1] = "".join(self._text).strip()
 
     def _hear(self, text: str) -> None:
-        if self._open and self._open[-1] in {"time", "name"}:
+        if self._open and self._open[-1] in self.heard:
             self._text.append(text)
             if sum(map(len, self._text)) > _LONGEST_TEXT:
                 raise refusal(self.path, self._parser.CurrentLineNumber, "a text is far too long")

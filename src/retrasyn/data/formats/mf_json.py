@@ -7,20 +7,22 @@ form is a LineString whose properties hold the datetimes. Numbers are millisecon
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from retrasyn.data.formats.base import Fixes, Options, Rows, constant, refusal
-from retrasyn.data.formats.blocks import files_of, stem
+from retrasyn.data.formats.base import Fixes, Options, Rows, bad_row, constant, stem
+from retrasyn.data.formats.blocks import files_of
 from retrasyn.data.formats.checking import check
-from retrasyn.data.formats.columns import EITHER, TRAJECTORIES, USERS
+from retrasyn.data.formats.columns import EITHER, TRAJECTORIES, USERS, plain
 from retrasyn.data.formats.geojson import crs_of, read_features, texts
+from retrasyn.data.formats.understanding import Columns
 from retrasyn.errors import InputError
 
-_NAMES = {"user": "id", "time": "datetimes", "x": "coordinates[0]", "y": "coordinates[1]"}
+_COLUMNS = Columns("id", "datetimes", "coordinates[0]", "coordinates[1]")
 
 
 def read_mf_json(path: Path, options: Options) -> Iterator[Fixes]:
@@ -29,13 +31,13 @@ def read_mf_json(path: Path, options: Options) -> Iterator[Fixes]:
         for number, (line, feature, crs) in enumerate(read_features(file)):
             try:
                 parts = list(_parts(feature))
-                user = _user(feature, options) or f"{stem(file)} {number}"
+                columns, user = _user(feature, options, f"{stem(file)} {number}")
                 for coordinates, datetimes in parts:
                     rows = _rows(file, line, user, coordinates, datetimes, _crs(feature, crs))
-                    yield check(rows, options)
+                    yield check(replace(rows, columns=columns), options)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 if options.on_error == "fail":
-                    raise refusal(
+                    raise bad_row(
                         file, line, f"this is no moving point: {_reason(error)}"
                     ) from None
                 yield _skipped(file, options)
@@ -66,20 +68,24 @@ def _pair(coordinates: Any, datetimes: Any) -> tuple[list[Any], list[Any]]:
     return coordinates, datetimes
 
 
-def _user(feature: Any, options: Options) -> str | None:
-    """Return the user: a property with a usual name, or the feature's id."""
+def _user(feature: Any, options: Options, otherwise: str) -> tuple[Columns, str]:
+    """Return the user, a property with a usual name or the feature's id, and where it stands."""
     properties = feature.get("properties") or {}
     asked = [name for name in (options.user, options.traj) if name]
-    lowered = {str(name).lower(): name for name in reversed(properties)}
-    usual = [lowered[name] for name in (*USERS, *TRAJECTORIES) if name in lowered]
-    late = [lowered[name] for name in EITHER if name in lowered]
-    values = [properties.get(name) for name in (*asked, *usual)]
-    values += [feature.get("id"), *(properties.get(name) for name in late)]
-    for value in values:
+    lowered = {plain(str(name)): name for name in reversed(properties)}
+    users, streams, late = (
+        [lowered[name] for name in names if name in lowered]
+        for names in (USERS, TRAJECTORIES, EITHER)
+    )
+    values = [(name, properties.get(name)) for name in (*asked, *users, *streams)]
+    values += [("id", feature.get("id")), *((name, properties.get(name)) for name in late)]
+    values += [("the feature", otherwise)]
+    for name, value in values:
         single = value[0] if isinstance(value, list) and value else value
         if isinstance(single, (str, int, float)) and str(single):
-            return str(single)
-    return None
+            sure = name == options.user or name in users
+            return replace(_COLUMNS, user=name, doubt="" if sure else "column"), str(single)
+    raise AssertionError  # pragma: no cover - the last value is a text
 
 
 def _rows(
@@ -101,7 +107,6 @@ def _rows(
         x=pa.array(places[:, 0]),
         y=pa.array(places[:, 1]),
         lines=np.full(n_rows, line),
-        names=_NAMES,
         crs=crs,
     )
 

@@ -10,15 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from retrasyn.data.formats.base import LABELS, WGS84, Fixes, Options, Rows
+from retrasyn.data.formats.base import LABELS, Fixes, Options, Rows
 from retrasyn.data.formats.blocks import files_of
 from retrasyn.data.formats.csv import split_header
 from retrasyn.data.formats.delimited import Layout, column, headed_pieces, parse_pieces
+from retrasyn.data.formats.understanding import WGS84, Columns
 from retrasyn.errors import InputError
 
 _SECONDS = 15
 _WANTED = ("TRIP_ID", "TAXI_ID", "TIMESTAMP", "POLYLINE")
-_NAMES = {"user": "TAXI_ID", "time": "TIMESTAMP", "x": "POLYLINE", "y": "POLYLINE"}
+_COLUMNS = Columns("TAXI_ID", "TIMESTAMP", traj="TRIP_ID", geometry="POLYLINE")
 _POINT = r"\[\s*-?[0-9.]+(?:[eE][+-]?[0-9]+)?\s*,\s*-?[0-9.]+(?:[eE][+-]?[0-9]+)?\s*\]"
 _POLYLINE = rf"^\s*\[\s*(?:{_POINT}(?:\s*,\s*{_POINT})*)?\s*\]\s*$"
 
@@ -48,7 +49,7 @@ def _rows(table: pa.Table, path: Path, lines: Any) -> Rows:
         y=flat.take(pa.array(np.arange(trip.size) * 2 + 1)),
         trip=column(table, "TRIP_ID").take(pa.array(trip)),
         lines=None if lines is None else lines[trip],
-        names=_NAMES,
+        columns=_COLUMNS,
         crs=WGS84,
     )
 

@@ -8,20 +8,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from retrasyn.data.formats.base import LABELS, WGS84, Fixes, Options, Rows
+from retrasyn.data.formats.base import LABELS, Fixes, Options, Rows
 from retrasyn.data.formats.blocks import blocks, files_of
 from retrasyn.data.formats.delimited import Layout, Piece, column, parse_pieces
+from retrasyn.data.formats.understanding import WGS84, Columns
 
-_NAMES = {"user": "id", "time": "time", "x": "longitude", "y": "latitude"}
+_COLUMNS = Columns("id", "time", "longitude", "latitude")
 
 
 def _rows(table: pa.Table, path: Path, lines: Any) -> Rows:
-    user, time, x, y = (column(table, name) for name in _NAMES.values())
-    return Rows(path=path, user=user, time=time, x=x, y=y, lines=lines, names=_NAMES, crs=WGS84)
+    user, time, x, y = (column(table, name) for name in _COLUMNS.wanted)
+    return Rows(path=path, user=user, time=time, x=x, y=y, lines=lines, columns=_COLUMNS, crs=WGS84)
 
 
 _LAYOUT = Layout(
-    tuple(_NAMES.values()),
+    tuple(_COLUMNS.wanted),
     (
         ("id", LABELS),
         ("time", pa.timestamp("us")),

@@ -128,12 +128,14 @@ def enrolment_routes(runtime: CampaignRuntime) -> APIRouter:
         if agreement is None:
             raise Problem(409)
         if len(asked.keys) != len(asked.tokens):
-            raise Problem(422, "Every token goes with one key.")
+            raise Problem(422, "Every enrolment token goes with one key.")
         publics = [bytes.fromhex(key) for key in asked.keys]
         try:
             enrolled = await runtime.devices.enrol(asked.tokens, publics, agreement)
         except UnknownToken:
-            raise Problem(401, "A token is unknown or was used already; ask for another.") from None
+            raise Problem(
+                401, "An enrolment token is unknown or was used already; ask for another link."
+            ) from None
         except WireError:
             raise Problem(422, "A key is no X25519 public key; draw it anew.") from None
         return Enrolment(

@@ -99,7 +99,7 @@ class ReleaseList(Exact):
 
 
 class EnrolmentRequest(Exact):
-    """Tokens of devices that want to take part, and their halves of the keys to agree on."""
+    """Enrolment tokens of devices, and their halves of the keys to agree on."""
 
     tokens: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
         min_length=1, max_length=MAX_FRAMES, description="One for each device."
@@ -128,11 +128,13 @@ class Enrolment(Exact):
 class TokenRequest(Exact):
     """How many devices may enrol."""
 
-    n: int = Field(default=1, ge=1, le=MAX_FRAMES, strict=True, description="Tokens to make.")
+    n: int = Field(
+        default=1, ge=1, le=MAX_FRAMES, strict=True, description="Enrolment tokens to make."
+    )
 
 
 class Tokens(Exact):
-    """Tokens that can be used once each, and the curator's key that goes into their links."""
+    """Enrolment tokens, each for one use, and the curator's key that goes into their links."""
 
     tokens: list[str]
     key: Hex = Field(description="The curator's Ed25519 key, 32 bytes in hexadecimal.")

@@ -1,4 +1,4 @@
-"""The routes of the operator, behind a bearer token: tokens, status, revoking devices."""
+"""The routes of the operator, behind their token: enrolment, status, revoking devices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from retrasyn.service.runtime import CampaignRuntime
 
 _ASKS = (("www-authenticate", "Bearer"),)
-_BEARER = HTTPBearer(auto_error=False, description="The token in the operator's token file.")
+_BEARER = HTTPBearer(auto_error=False, description="The operator's token.")
 
 
 def with_token(token: str) -> Any:
@@ -42,12 +42,12 @@ def with_token(token: str) -> Any:
 
 
 def routes(runtime: CampaignRuntime, operator: Any) -> APIRouter:
-    """Return the routes; all of them want the token."""
+    """Return the routes; all of them want the operator's token."""
     router = APIRouter(prefix="/v1/operator", tags=["operator"], dependencies=[operator])
 
     @router.post("/tokens", responses=problems(401, 422, 503))
     async def mint(asked: TokenRequest) -> Tokens:
-        """Make tokens; each lets one device enrol, once."""
+        """Make enrolment tokens; each lets one device join, once."""
         key = runtime.campaign.ring.signer.public.hex()
         return Tokens(tokens=await runtime.devices.mint(asked.n), key=key)
 

@@ -45,6 +45,23 @@ function cellName(cell) {
   return columnName(cell % side) + (Math.floor(cell / side) + 1);
 }
 
+// A place in degrees, as finely as cells are told apart; axis 0 is the longitude, 1 the latitude.
+function degrees(value, axis) {
+  const { box } = source.grid;
+  const digits = Math.ceil(-Math.log10((box[axis + 2] - box[axis]) / side));
+  const letter = value < 0 ? "WS"[axis] : "EN"[axis];
+  return `${Math.abs(value).toFixed(Math.min(Math.max(digits, 0), 6))}\u00b0 ${letter}`;
+}
+
+// Where the middle of a cell lies, if that is on the globe.
+function placeOf(cell) {
+  if (!source.grid.degrees) return "";
+  const [x0, y0, x1, y1] = source.grid.box;
+  const x = x0 + (((cell % side) + 0.5) / side) * (x1 - x0);
+  const y = y0 + ((Math.floor(cell / side) + 0.5) / side) * (y1 - y0);
+  return `, ${degrees(y, 1)} ${degrees(x, 0)}`;
+}
+
 function clockTime(t) {
   const clock = source.time.clock;
   return clock && new Date((clock.begin + t * clock.period) * 1000);

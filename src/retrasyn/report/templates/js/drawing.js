@@ -53,10 +53,11 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-// Height of a map over its width: that of the box, but never a sliver.
+// Height of a map over its width: that of the box on the ground, but never a sliver.
 const mapAspect = (() => {
   const [x0, y0, x1, y1] = source.grid.box;
-  return Math.min(Math.max((y1 - y0) / (x1 - x0), 0.6), 1.4);
+  const narrow = source.grid.degrees ? Math.cos((((y0 + y1) / 2) * Math.PI) / 180) : 1;
+  return Math.min(Math.max((y1 - y0) / ((x1 - x0) * narrow), 0.6), 1.4);
 })();
 
 // Call draw(width) now, and again whenever the place changes its width.

@@ -1,11 +1,17 @@
 // Density side by side, on one colour scale, with a reading for every cell.
 
 const density = { real: unpack(source.density.real), synthetic: unpack(source.density.synthetic) };
+// Standard errors of synthetic points per timestamp; 0 where unknown, null where none are known.
+const errors = source.errors && unpack(source.errors);
 const reading = { cell: null };
 const mapPanels = [];
 
 function perTimestamp(kind, frame, cell) {
   return density[kind][frame * nCells + cell] / frameSize(frame);
+}
+
+function errorOf(frame, cell) {
+  return errors ? errors[frame * nCells + cell] / 1000 : 0;
 }
 
 // What nearly all values stay below: one extreme moment shall not darken all others.
@@ -46,9 +52,9 @@ function cellColour(what, frame, cell, { top, gap, empty, stops }) {
   return mix(stops, gap > 0 ? (missing / gap + 1) / 2 : 0.5);
 }
 
-const labelRoom = 18;
+const labelRoom = source.grid.degrees ? 32 : 18;
 
-// Where the cells lie in a map of this width: room for names at the left and below.
+// Where the cells lie in a map of this width: room for names, and degrees, at the left and below.
 function mapFrame(width) {
   const wide = width - labelRoom;
   return { left: labelRoom, wide, high: wide * mapAspect, height: wide * mapAspect + labelRoom };
@@ -65,10 +71,27 @@ function paintMap({ what, canvas, place }, frame, scale = scales(frame)) {
     const y = high - ((Math.floor(cell / side) + 1) / side) * high;
     pen.fillStyle = cellColour(what, frame, cell, scale);
     pen.fillRect(x, y, wide / side - gap + (gap ? 0 : 0.5), high / side - gap + (gap ? 0 : 0.5));
+    if (what === "synthetic" && isVague(frame, cell)) strikeCell(pen, x, y, wide / side - gap, high / side - gap);
   }
   if (streets) pen.drawImage(streetPicture(wide, high), left, 0, wide, high);
   nameEdges(pen, left, wide, high);
   if (reading.cell !== null) ringCell(pen, left, wide, high);
+}
+
+// Whether so few points lie within two standard errors of none.
+function isVague(frame, cell) {
+  return perTimestamp("synthetic", frame, cell) < 2 * errorOf(frame, cell);
+}
+
+function strikeCell(pen, x, y, wide, high) {
+  for (const [ink, width] of [["#000000", 2.5], ["#ffffff", 1]]) {
+    pen.strokeStyle = ink;
+    pen.lineWidth = width;
+    pen.beginPath();
+    pen.moveTo(x + wide * 0.3, y + high * 0.7);
+    pen.lineTo(x + wide * 0.7, y + high * 0.3);
+    pen.stroke();
+  }
 }
 
 // Streets above the cells, drawn once for every size: the maps change with every timestamp.
@@ -97,6 +120,22 @@ function nameEdges(pen, left, wide, high) {
     pen.textAlign = "center";
     pen.fillText(columnName(i), left + middle * wide, high + 5);
   }
+  if (source.grid.degrees) nameDegrees(pen, left, wide, high);
+}
+
+// The degrees of all four edges.
+function nameDegrees(pen, left, wide, high) {
+  const [x0, y0, x1, y1] = source.grid.box;
+  pen.textAlign = "left";
+  pen.fillText(degrees(x0, 0), left, high + 19);
+  pen.textAlign = "right";
+  pen.fillText(degrees(x1, 0), left + wide, high + 19);
+  pen.save();
+  pen.rotate(-Math.PI / 2);
+  pen.fillText(degrees(y1, 1), 0, 0);
+  pen.textAlign = "left";
+  pen.fillText(degrees(y0, 1), -high, 0);
+  pen.restore();
 }
 
 function ringCell(pen, left, wide, high) {
@@ -135,10 +174,12 @@ function readCell(frame) {
   if (reading.cell === null) return;
   const [real, synthetic] = kinds.map((kind) => perTimestamp(kind, frame, reading.cell));
   const gap = synthetic - real;
+  const error = errorOf(frame, reading.cell);
+  const about = error > 0 ? ` \u00b1 ${figure(error)}` : "";
   const share = real > 0 ? `, ${gap < 0 ? "" : "+"}${((gap / real) * 100).toFixed(0)} %` : "";
   place.replaceChildren(
     html("b", { text: `Cell ${cellName(reading.cell)}` }),
-    ` (number ${reading.cell}): real ${figure(real)}, synthetic ${figure(synthetic)}${share}`,
+    ` (number ${reading.cell}${placeOf(reading.cell)}): real ${figure(real)}, synthetic ${figure(synthetic)}${about}${share}`,
   );
 }
 

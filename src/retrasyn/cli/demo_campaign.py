@@ -1,4 +1,4 @@
-"""``retrasyn demo-live``: a campaign and a fleet of made-up devices, on a fast clock."""
+"""``retrasyn demo --devices``: a campaign and a fleet of made-up devices, on a fast clock."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import threading
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Annotated
-
-import typer
+from typing import IO
 
 from retrasyn.errors import OutputError, ServerError
 
@@ -20,20 +18,8 @@ _COMMAND = (sys.executable, "-m", "retrasyn")
 _LAST_LINE = "Stop with Ctrl-C"
 
 
-def demo_live(
-    devices: Annotated[int, typer.Option(min=1, help="So many made-up devices.")] = 1000,
-    rounds: Annotated[int, typer.Option(min=1, help="End after so many rounds.")] = 3600,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where the service listens.")] = 8700,
-    folder: Annotated[
-        Path | None, typer.Option("--folder", help="Keep everything here instead of nowhere.")
-    ] = None,
-) -> None:
-    """Run a service and the built-in city's devices, a round every second, until Ctrl-C.
-
-    The live map is at the address that is printed first: travellers on the roads of the city.
-
-    Example: retrasyn demo-live --devices 200
-    """
+def run_campaign(devices: int, rounds: int, port: int, folder: Path | None) -> None:
+    """Run a service and the devices of the built-in city; keep everything in a folder, if any."""
     from retrasyn.data.writing_roads import write_roads
     from retrasyn.simulation.city import city_roads
 
@@ -52,7 +38,7 @@ def demo_live(
         service = _start_service(place, port, roads, log)
         stack.callback(_end, service)
         url = _wait_until_ready(service, place)
-        kept = f"everything is kept in {folder}" if folder else "nothing is kept without --folder"
+        kept = f"everything is kept in {folder}" if folder else "nothing is kept without --out"
         print(f"Stop with Ctrl-C; {kept}.", flush=True)
         city = subprocess.Popen(  # noqa: S603 - our own command
             [
@@ -73,7 +59,7 @@ def demo_live(
 
 def _start_service(place: Path, port: int, roads: Path, log: IO[str]) -> subprocess.Popen[str]:
     # Made-up devices have no home to hide, so they do not stop before the demo does.
-    campaign = ("period=1", "window=5", "name=demo-live", "lifetime_cap=100000")
+    campaign = ("period=1", "window=5", "name=demo", "lifetime_cap=100000")
     settings = (*campaign, "box=0,0,10,10", f"campaign.roads={roads}")
     words = [word for setting in settings for word in ("--set", setting)]
     return subprocess.Popen(  # noqa: S603 - our own command
