@@ -20,7 +20,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from retrasyn.mobility.estimator import FACTORS
+from retrasyn.mobility.estimator import FILTERS
 from retrasyn.planning.closed_forms import FINEST, expected_noise
 from retrasyn.space import Grid, StateSpace
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from retrasyn.planning.closed_forms import ExpectedNoise
     from retrasyn.run_settings import RunSettings
 
-REMEMBERED = round(1.0 / (1.0 - float(FACTORS[FACTORS < 1.0].max())))
-"""Timestamps whose reports the slow chain of `steered` sums up."""
+REMEMBERED = round(1.0 / (1.0 - FILTERS[0][0]))
+"""Timestamps that a deviation lasts which the stillest filter of `steered` follows."""
 Verdict = Literal["enough", "outlines", "too few"]
 
 
