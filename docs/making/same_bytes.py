@@ -87,6 +87,7 @@ COMMANDS = {
     ),
     "roads": ("roads", "streets.geojson", *_BOX),
     "demo": ("demo", "--out", "demo", *_SEED),
+    "suggest": ("suggest", "real.parquet", "--epsilon", "4"),
     "plan": ("plan", "--users", "200", "--no-simulation"),
     "plan simulated": ("plan", "--users", "60"),
     "reproduce": (

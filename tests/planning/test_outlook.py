@@ -59,6 +59,11 @@ def test_more_people_never_learn_less_with_any_method(method):
     assert max(sides) <= FINEST
 
 
+def test_a_grid_finer_than_any_that_is_planned_is_judged_too():
+    assert outlook(10**7, 40).verdict == "enough"
+    assert outlook(1_000, 40).verdict == "too few"
+
+
 def test_a_budget_too_small_to_divide_learns_nothing():
     found = outlook(1_000, method="uniform-b", epsilon=1e-5)
     assert (found.verdict, found.to_dict()["cell_error"]) == ("too few", None)

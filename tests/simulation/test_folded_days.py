@@ -10,6 +10,7 @@ from retrasyn import METHODS, Box, Grid, RunSettings, demo_city
 from retrasyn.errors import SettingError
 from retrasyn.privacy.receipt import FoldedDays, Lifetime
 from retrasyn.receipts.verify import verify
+from retrasyn.receipts.words import show
 from retrasyn.simulation.run import SimulatedRun
 from retrasyn.simulation.stream import Live
 from support.folding import PER_DAY, with_clock
@@ -193,3 +194,10 @@ def test_data_of_almost_nobody_over_very_long_is_refused_with_the_cure():
     sparse = retrasyn.Trajectories.from_columns(**columns)
     with pytest.raises(retrasyn.RetraSynError, match="199,999 of 200,001 timestamps are empty"):
         retrasyn.synthesize(sparse, box=(0, 0, 1, 1))
+
+
+def test_the_page_of_a_receipt_says_how_many_days_the_most_active_person_has(real):
+    receipt, _ = heard(real, settings_for("steered", "person-day"))
+    page = " ".join(show(receipt).split())
+    assert f"the most active person has {receipt.folded.most_days} days" in page
+    assert "folded by person-day" in page

@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from retrasyn.mobility.estimator import FILTERS
 from retrasyn.planning.closed_forms import FINEST, expected_noise
-from retrasyn.space import Grid, StateSpace
+from retrasyn.space import Box, Grid, StateSpace
 
 if TYPE_CHECKING:
-    from retrasyn.planning.closed_forms import ExpectedNoise
     from retrasyn.run_settings import RunSettings
 
 REMEMBERED = round(1.0 / (1.0 - FILTERS[0][0]))
@@ -60,9 +59,11 @@ class Outlook:
         kept = min(remembered, n_timestamps or remembered)
 
         def variance(k: int) -> float:
-            return _variance(noise, settings, k)
+            """Return the variance of a cell's share from one timestamp, on a grid of side k."""
+            cells = Grid(Box(0, 0, 1, 1), k)
+            return noise.cell_error(StateSpace(cells, endpoints=settings.method.endpoints)) ** 2
 
-        finest = [k for k in range(2, FINEST + 1) if k * k * variance(k) <= gap]
+        finest = [k for k in range(2, max(FINEST, side) + 1) if k * k * variance(k) <= gap]
         clearest = [k for k in finest if k**4 * variance(k) <= kept]
         return cls(
             n_users=n_users,
@@ -129,9 +130,3 @@ class Outlook:
         known = math.isfinite(self.cell_error)
         values = dataclasses.asdict(self) | {"cell_error": self.cell_error if known else None}
         return {"verdict": self.verdict, "says": self.words, **values}
-
-
-def _variance(noise: ExpectedNoise, settings: RunSettings, side: int) -> float:
-    """Return the variance of a cell's share from one timestamp, on a grid of that side."""
-    grid = Grid(settings.grid.box, side)
-    return noise.cell_error(StateSpace(grid, endpoints=settings.method.endpoints)) ** 2

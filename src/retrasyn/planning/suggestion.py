@@ -108,7 +108,7 @@ def suggest(real: Trajectories, *, epsilon: float = 1.0) -> Suggestion:
     >>> from retrasyn import demo_city
     >>> found = suggest(demo_city(n_users=5_000, n_timestamps=60, seed=1))
     >>> found.box, found.grid, found.fold
-    (Box(x0=0.0, y0=0.0, x1=10.0, y1=10.0), 4, None)
+    (Box(x0=0.0, y0=0.0, x1=10.0, y1=10.0), 5, None)
     """
     box, outside = rounded_box(real.x, real.y)
     rows = _Visits.of(real, box)
@@ -157,7 +157,7 @@ def rounded_box(x: Values, y: Values) -> tuple[Box, float]:
     but the hundredth that `evaluate` accepts outside.
 
     >>> rounded_box(np.array([116.153, 116.49]), np.array([39.85, 40.1]))
-    (Box(x0=116.14, y0=39.84, x1=116.5, y1=40.1), 0.0)
+    (Box(x0=116.15, y0=39.85, x1=116.49, y1=40.1), 0.0)
     """
     whole = Box.around(x, y)
     edges = [np.quantile(values, [_OUTSIDE / 4, 1.0 - _OUTSIDE / 4]) for values in (x, y)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from retrasyn.privacy.receipt import Receipt, describe_composition
+from retrasyn.privacy.receipt import PERSON_DAY, Receipt, describe_composition
 
 _WIDTH = 92
 
@@ -40,9 +40,8 @@ def _facts(receipt: Receipt) -> Iterable[str]:
         yield _row("asked", asked)
     yield _row("presence", receipt.presence)
     yield _row("counted per", receipt.ledger)
-    if (folded := receipt.folded) is not None:
-        most = f"the most active person has {folded.most_days:,} days"
-        yield _row("folded by", f"{folded.by}; {most}")
+    if receipt.folded is not None:
+        yield _row("folded by", receipt.folded.by)
     yield _row(
         "time", f"{receipt.timestamps:,} timestamps, {receipt.first_t:,} to {receipt.last_t:,}"
     )
@@ -90,10 +89,10 @@ def _spending(receipt: Receipt) -> Iterable[str]:
             f"({window.unit}), as recounted",
         )
     spent = "unbounded" if life.epsilon is None else f"at most {life.epsilon:g}"
-    yield _row(
-        "lifetime",
-        f"{spent} per {life.per} over {life.timestamps:,} timestamps ({life.windows:,} windows)",
-    )
+    said = f"{spent} per {life.per} over {life.timestamps:,} timestamps ({life.windows:,} windows)"
+    if (folded := receipt.folded) is not None and folded.by == PERSON_DAY:
+        said += f"; the most active person has {folded.most_days:,} days"
+    yield _row("lifetime", said)
 
 
 def _row(name: str, value: str) -> str:
