@@ -402,15 +402,9 @@ class FlowMemory:
 
     def _observe(self, told: Told) -> None:
         """Let each filter learn from what was told."""
-        means: list[Any] = []
-        for sums, estimate, share in told:
-            weight = 0.0 if estimate is None else estimate.n * share**2 / self.variance
-            known = (
-                np.zeros(sums.sums.shape[1]) if estimate is None else estimate.frequencies / share
-            )
-            means += [balanced(known), weight]
         if not any(estimate for _, estimate, _ in told):
             return
+        (observed, weight), (arrivals, arrival_weight) = (self._weighed(*part) for part in told)
         prior = self.hypotheses.deviations
         for which in range(len(FILTERS)):
             kernels.observe(
@@ -418,10 +412,21 @@ class FlowMemory:
                 self.hypotheses.moves,
                 prior.modes,
                 prior.spreads,
-                *means,
+                observed,
+                weight,
+                arrivals,
+                arrival_weight,
                 self.deviations[which],
                 self.covariances[which],
             )
+
+    def _weighed(
+        self, sums: ReportSums, estimate: Estimate | None, share: float
+    ) -> tuple[Vector, float]:
+        """Return what reports say of shares, and how much that weighs."""
+        if estimate is None:
+            return balanced(np.zeros(sums.sums.shape[1])), 0.0
+        return balanced(estimate.frequencies / share), estimate.n * share**2 / self.variance
 
     def _predicted_arrivals(self) -> Vector:
         """Return the arrivals that each filter foresees: [n_filters, n_cells]."""
