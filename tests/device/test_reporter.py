@@ -22,7 +22,7 @@ from retrasyn.messages import ABSENT, ENTERING, MICRO, MOVING, QUITTING, SPEEDS,
 from retrasyn.oracles.threshold import noise_threshold
 from retrasyn.wire import decode_report, encode_ack, encode_round
 from retrasyn.wire.canonical import signed_part
-from retrasyn.wire.frames import acked_part, tag_of
+from retrasyn.wire.frames import MIN_KEY_BYTES, acked_part, tag_of
 from retrasyn.wire.keys import CuratorKeys
 from retrasyn.wire.statuses import HTTP_STATUS, REACTIONS, STATUSES
 from support.campaigns import (
@@ -971,3 +971,11 @@ def test_clocks_are_in_milliseconds():
     now = read_clocks()
     assert isinstance(now, Instant)
     assert now.wall > 1_600_000_000_000
+
+
+def test_a_reporter_wants_an_id_and_a_key_of_their_lengths():
+    parts = {"store": MemoryStore(), "verify": verify_ed25519}
+    assert Reporter(device=DEVICE, key=bytes(MIN_KEY_BYTES), **parts)
+    for device, key in ((DEVICE, bytes(MIN_KEY_BYTES - 1)), (DEVICE[1:], DEVICE_KEY)):
+        with pytest.raises(WireError):
+            Reporter(device=device, key=key, **parts)

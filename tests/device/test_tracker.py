@@ -36,6 +36,20 @@ def test_states_have_the_numbers_of_the_state_space(side, endpoints):
     assert ours.n_moves == states.n_moves
 
 
+@pytest.mark.parametrize("side", [1, 2, 5])
+def test_a_jump_ends_in_the_neighbour_that_lies_nearest_to_its_goal(side):
+    ours = Numbering(side, endpoints=True)
+
+    def apart(one, other):
+        rows, columns = np.subtract(divmod(one, side), divmod(other, side))
+        return max(abs(rows), abs(columns)), abs(rows) + abs(columns)
+
+    for origin in range(side * side):
+        near = [cell for cell in range(side * side) if apart(origin, cell)[0] <= 1]
+        for goal in range(side * side):
+            assert ours.clamp(origin, goal) == min(near, key=lambda cell: apart(cell, goal)[1])
+
+
 def test_a_manifest_says_whether_entering_and_quitting_are_states():
     assert numbering_of(manifest_of(side=3)).endpoints
     assert not numbering_of(manifest_of(side=3, n_states=49)).endpoints
@@ -315,6 +329,16 @@ def test_how_far_a_device_moved_is_measured_by_the_longer_side_of_the_box(box):
         tracker.observe(t, tuple(place), boot=t * MINUTE)
         told.append(faster_than(tracker, t))
     assert told == [[], [], [2], [2, 3, 5, 8, 13, 20], list(SPEEDS)], "of 10"
+
+
+def test_how_far_a_device_moved_does_not_depend_on_where_the_box_lies():
+    corners = (200, 100, 201, 110), (100, 200, 110, 201)
+    for x0, y0, x1, y1 in corners:
+        box = tuple(MICRO * corner for corner in (x0, y0, x1, y1))
+        tracker = Tracker(manifest_of(box=box, **FASTER))
+        tracker.observe(0, (x0 + 0.1, y0 + 0.1), boot=0)
+        tracker.observe(1, (x0 + 0.4, y0 + 0.1), boot=MINUTE)
+        assert faster_than(tracker, 1) == [2, 3, 5, 8, 13, 20], "of 10"
 
 
 @pytest.mark.parametrize("lost", [None, (99.0, 99.0)])

@@ -39,6 +39,7 @@ WEAKNESSES = {
     "box_inferred": (True, "outermost"),
     "length_from_data": (True, "mean stream length"),
     "clipped": (True, "edge of the box"),
+    "mapped": (True, "the map was drawn"),
 }
 ALWAYS = {"facts about groups", "long-run repetition", "two devices of one person"}
 

@@ -13,6 +13,7 @@ from retrasyn.oracles.registry import ORACLES
 from retrasyn.wire import decode_ack, decode_report, encode_ack, encode_heartbeat, encode_report
 from retrasyn.wire.canonical import signed_part
 from retrasyn.wire.frames import (
+    MIN_KEY_BYTES,
     acked_part,
     device_of,
     is_tagged,
@@ -136,6 +137,9 @@ def test_a_report_that_no_device_makes_is_refused_on_both_sides(changes, oracle,
 def test_a_short_key_is_refused():
     with pytest.raises(WireError, match="too short"):
         encode_report(REPORT, b"short", oracle="oue")
+    with pytest.raises(WireError, match="too short"):
+        encode_report(REPORT, bytes(MIN_KEY_BYTES - 1), oracle="oue")
+    assert encode_report(REPORT, bytes(MIN_KEY_BYTES), oracle="oue")
 
 
 def test_another_version_is_refused():
