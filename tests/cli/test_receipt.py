@@ -38,7 +38,8 @@ def test_every_kind_of_run_can_be_shown(name, tmp_path):
     place.write_text(receipt(name).to_json())
     outcome = run("receipt", "show", place)
     known = receipt(name).seed is not None
-    private = GUESSABLE if known else f"Private: epsilon {receipt(name).epsilon:g} over any 4"
+    whole = "Private for a person's day, NOT for the person" if "person-day" in name else "Private"
+    private = GUESSABLE if known else f"{whole}: epsilon {receipt(name).epsilon:g} over any 4"
     assert outcome.code == 0
     assert outcome.out.startswith("NOT PRIVATE: true" if name == "exact" else private)
     assert ("not counted" in outcome.out) == (receipt(name).composition is None)

@@ -556,7 +556,7 @@ BAD_SETTINGS = {
     "epsilon NaN": (("--epsilon", "nan"), ("epsilon=nan", "above 0")),
     "epsilon infinite": (("--epsilon", "inf"), ("epsilon=inf", "at most 40")),
     "epsilon too large": (("--epsilon", 41), ("epsilon=41", "at most 40")),
-    "epsilon too small": (("--epsilon", 1e-9), ("epsilon=1e-09", "micro-nat")),
+    "epsilon too small": (("--epsilon", 1e-9), ("epsilon=1e-09", "below 1e-06")),
     "epsilon a word": (("--epsilon", "much"), ("much", "--epsilon")),
     "window zero": (("--window", 0), ("window=0 ", "at least 1")),
     "window negative": (("--window", -3), ("window=-3", "at least 1")),
