@@ -6,8 +6,11 @@ import pytest
 
 from retrasyn.privacy.receipt import (
     GUESSABLE,
+    PERSON_DAY,
     PRESENCE,
     Composition,
+    FoldedDays,
+    Lifetime,
     describe_presence,
     headline_of,
     left_open,
@@ -153,3 +156,59 @@ def test_what_all_releases_cost_ends_every_headline(composition, words):
         assert (
             headline_of(**PRIVATE | changes | {"composition": composition}) == f"{alone}; {words}"
         )
+
+
+SHARED, APART = FoldedDays(by="day", most_days=3), FoldedDays(by=PERSON_DAY, most_days=7)
+LIFETIME = Lifetime(per=PERSON_DAY, timestamps=20, windows=4, epsilon=2.5)
+PROMISED = "epsilon 0.5 over any 4 positions"
+TERMS = {"epsilon": 0.5, "window": 4, "unit": "position"}
+HEAD = {"private": True, "within_guarantee": True, "seeded": False, "composition": None, **TERMS}
+
+
+def test_days_that_share_a_budget_leave_midnight_open_and_days_apart_the_person_too():
+    (midnight,) = SHARED.limits(LIFETIME)
+    assert midnight.startswith("a window across midnight")
+    person, same = APART.limits(LIFETIME)
+    assert same == midnight
+    assert "the most active has 7 days" in person
+    assert person.endswith("which together cost at most epsilon 17.5")
+    boundless = Lifetime(per=PERSON_DAY, timestamps=20, windows=4, epsilon=None)
+    assert APART.limits(boundless)[0].endswith("whose cost has no bound")
+
+
+def test_what_folding_leaves_open_stands_first():
+    plain = left_open(**STRONGEST)
+    assert left_open(**STRONGEST, folded=SHARED.limits(LIFETIME)) == (
+        *SHARED.limits(LIFETIME),
+        *plain,
+    )
+
+
+@pytest.mark.parametrize(
+    ("folded", "line"),
+    [
+        (None, f"Private: {PROMISED}"),
+        (SHARED, f"Private: {PROMISED} of the folded day"),
+        (
+            APART,
+            f"Private for a person's day, NOT for the person: {PROMISED} of one day of a person",
+        ),
+    ],
+)
+def test_the_headline_says_whose_day_it_is(folded, line):
+    assert headline_of(**HEAD, folded=folded) == line
+
+
+@pytest.mark.parametrize(
+    ("folded", "ledger", "whose", "where"),
+    [
+        (None, "user", "one person and", "positions, everything"),
+        (None, "stream", "one stream and", "positions, everything"),
+        (SHARED, "user", "one person and", "whatever days they are from, everything"),
+        (APART, PERSON_DAY, "one day of one person and", "positions of it, everything"),
+    ],
+)
+def test_the_guarantee_says_whose_windows_are_protected(folded, ledger, whose, where):
+    said = state_guarantee(private=True, ledger=ledger, folded=folded, **TERMS)
+    assert f"For {whose} any 4 consecutive" in said
+    assert where in said

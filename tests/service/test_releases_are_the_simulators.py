@@ -197,7 +197,7 @@ def test_every_release_equals_what_the_curator_makes_of_the_same_reports(case, t
     assert set(statuses) == {"accepted"}
     assert sum(map(len, naive.who.values())) > 20
     told = sum(len(keys) for (_, asked), keys in naive.who.items() if asked.about == "faster")
-    assert (told > 10) == ("faster" in manifest.strata)
+    assert (told > 0) == ("faster" in manifest.strata)
     epoch = np.datetime64(manifest.epoch, "s").item().isoformat() + "+00:00"
     for t in range(ROUNDS):
         release = naive.release(t)

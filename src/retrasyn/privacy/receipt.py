@@ -327,7 +327,7 @@ def state_guarantee(
     if not private:
         return "NOT PRIVATE: true frequencies were used. Never publish this output."
     whose = {"user": "person", PERSON_DAY: "day of one person"}.get(ledger, "stream")
-    where = "" if folded is None else " of the folded day, whatever days they are from,"
+    where = "" if folded is None else " of the folded day, whatever days they are from"
     if ledger == PERSON_DAY:
         where = " of it"
     pairs = (
