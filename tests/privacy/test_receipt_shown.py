@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from retrasyn import demo_city, synthesize
-from retrasyn.privacy.receipt import Composition
+from retrasyn.privacy.receipt import PERSON_DAY, Composition, FoldedDays
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +40,11 @@ def test_what_is_wrong_with_a_release_is_said_first(receipt):
     )
     overspent = repr(dataclasses.replace(receipt, within_guarantee=False))
     assert overspent.startswith("Receipt(OUTSIDE THE GUARANTEE: retrasyn-p")
+
+
+def test_that_only_a_day_of_a_person_is_protected_is_said_first(receipt):
+    folded = dataclasses.replace(receipt, folded=FoldedDays(by=PERSON_DAY, most_days=2))
+    assert repr(folded).startswith("Receipt(Private for a person's day, NOT for the person: ")
 
 
 def test_what_other_releases_cost_is_left_to_the_notebook(receipt):
