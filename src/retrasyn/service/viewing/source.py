@@ -62,6 +62,11 @@ class ReleaseSource(ABC):
     def places_at(self, t: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
         """Return x and y of timestamp t in the order of `points_at`; None if it does not exist."""
 
+    def replicas_at(self, t: int) -> Sequence[TimestampPoints]:
+        """Return the points of timestamp t in every replica; none where there are no replicas."""
+        del t
+        return ()
+
     @abstractmethod
     def metadata(self) -> Metadata:
         """Return the clock and the coordinate system of the points."""
