@@ -14,7 +14,7 @@ BAR = 1.1
 
 
 def lines() -> Iterator[Line]:
-    """Time both on the built-in city: data are read and people drawn once, not for every replica."""
+    """Time both on the built-in city; replicas read no data and draw no people."""
     city = demo_city(seed=1)
     run = partial(synthesize, city, box=CITY_BOX, seed=1)
     seconds = best({"alone": run, "with": partial(run, replicates=N)}, repeats=3)

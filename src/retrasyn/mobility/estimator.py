@@ -46,7 +46,7 @@ _EXPONENT_SPREAD = 0.25  # of the power of a map that people follow, around 1
 _FEW_REPORTS = 2000  # up to here, more rounds are worth their time
 _ROUNDS, _FIRST_ROUNDS = 2, 6
 _MOST_RELATIVE = 2.0
-_MISFIT = 0.3  # spread of the logarithm of a move's share around what heights make of it
+_MISFIT = 0.4  # spread of the logarithm of a move's share around what heights make of it
 _SHARED = 0.005  # share of trust spread evenly at each timestamp, to adapt quickly to changes
 
 
@@ -365,23 +365,26 @@ class FlowMemory:
         self.lead = replace(self.lead, trust=trust, belief=belief, moved=moved)
 
     def fit(self) -> Flow:
-        """Fit the base to all reports, under each hypothesis; return the mean of the filters.
-
-        That of a replica is one of what is possible, and knows no errors.
-        """
+        """Fit the base to all reports, under each hypothesis; return the mean of the filters."""
         known = self.moves.weights[0] + self.arrivals.weights[0]
         first = known <= _FEW_REPORTS or not self.standard.any()
-        fitted = [self._fit(which, first=first) for which in range(self.belief.size)]
         if self.lead is not None:
-            self.belief = self.lead.belief
-        else:
-            self.belief = self.hypotheses.believed(np.array([evidence for *_, evidence in fitted]))
+            return self._repeated(self.lead, first=first)
+        fitted = [self._fit(which, first=first) for which in range(self.belief.size)]
+        self.belief = self.hypotheses.believed(np.array([evidence for *_, evidence in fitted]))
         self.base = mixed([heights for heights, *_ in fitted], self.belief)
         self.shares = self._shares()
-        if self.lead is not None:
-            shares = self.lead.misfit * (self.trust @ self.shares)
-            return Flow(shares / shares.sum(), np.empty(0), np.empty(0))
         return self._described(fitted)
+
+    def _repeated(self, lead: Lead, *, first: bool) -> Flow:
+        """Return the flow of a replica: one of those that are possible, so without variances."""
+        used = np.flatnonzero(lead.belief)
+        heights = [self._fit(which, first=first)[0] for which in used.tolist()]
+        self.belief = lead.belief
+        self.base = mixed(heights, lead.belief[used])
+        self.shares = self._shares()
+        shares = lead.misfit * (self.trust @ self.shares)
+        return Flow(shares / shares.sum(), np.empty(0), np.empty(0))
 
     def _described(self, fitted: Sequence[tuple[Vector, Vector, float]]) -> Flow:
         """Return the mean of the filters; where they or the hypotheses differ, it is uncertain."""
