@@ -346,7 +346,7 @@ class FlowMemory:
 
     def begin_apart(self, random: np.random.Generator) -> None:
         """Begin as a replica, whose truth is its own."""
-        chance = random.standard_normal(self.deviations.shape[1])
+        chance = random.standard_normal(self.deviations[0].size)
         self.deviations = np.array([np.sqrt(width) * chance for _, width in FILTERS])
         self.shares = self._shares()
         misfit = np.exp(_MISFIT * random.standard_normal(self.states.n_moves))
@@ -361,7 +361,7 @@ class FlowMemory:
         trust[np.searchsorted(np.cumsum(main.trust)[:-1], self.lead.place)] = 1.0
         belief[-1] = main.belief_in_map
         belief[0] += 1.0 - main.belief_in_map
-        moved = random.standard_normal(self.deviations.shape[1])
+        moved = random.standard_normal(self.deviations[0].size)
         self.lead = replace(self.lead, trust=trust, belief=belief, moved=moved)
 
     def fit(self) -> Flow:

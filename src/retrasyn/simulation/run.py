@@ -20,7 +20,7 @@ from retrasyn.data.metadata import Metadata
 from retrasyn.data.parts import drop_after
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.engines.base import Engine, LocalEngine
-from retrasyn.engines.shared import shares_of
+from retrasyn.engines.shared import EngineShare, shares_of
 from retrasyn.errors import InputError, SettingError
 from retrasyn.messages import Aggregate, Flags, Grant, Release
 from retrasyn.methods import Method
@@ -191,7 +191,7 @@ class SimulatedRun:
         """Create the curator and the simulated devices, ready for the first timestamp."""
         real, topics = folded_as(real, settings.fold), settings.method.topics
         recording = Recording.of(real, settings.grid, settings.outside, topics)
-        n_replicas, own = settings.replicates, list[Engine]()
+        n_replicas, own = settings.replicates, list[EngineShare]()
         if n_replicas:
             engine, *own = shares_of(LocalEngine() if engine is None else engine, 1 + n_replicas)
         curator = Curator(
