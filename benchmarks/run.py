@@ -20,6 +20,7 @@ import bench_map
 import bench_metrics
 import bench_oracles
 import bench_ray
+import bench_replicas
 import bench_service
 import bench_steered
 import bench_synthesis
@@ -42,6 +43,7 @@ def main() -> int:
         bench_answers,
         bench_oracles,
         bench_ray,
+        bench_replicas,
         bench_service,
         bench_viewer,
         bench_map,
