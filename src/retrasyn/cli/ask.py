@@ -77,7 +77,7 @@ def ask(
 
     Without --out, the rows with the highest values are printed. Asking spends no privacy.
 
-    Example: retrasyn ask synthetic.parquet od --zones districts.geojson --by 1h -o od.csv
+    Example: retrasyn ask synthetic.parquet od --zones grid:4 -o od.csv
     """
     from retrasyn.answers.asking import ask as answer_of
     from retrasyn.answers.table import check_answer_file
@@ -152,12 +152,11 @@ def _words(row: dict[str, Any], zone: tzinfo | None) -> dict[str, str]:
         del words["t"]
         words["time"] = f"{row['time'].astimezone(zone):%Y-%m-%d %H:%M}"
     words["value"] = _figure(row["value"])
-    if row["standard_error"] is not None:
-        words["value"] += f" ± {_figure(row['standard_error'])}"
-        words["90 %"] = f"{_figure(row['low'])} to {_figure(row['high'])}"
     if row["unclear"] is not None:
-        words.setdefault("90 %", "")
-        words[""] = "unclear" if row["unclear"] else ""
+        told = row["standard_error"] is not None  # not of what some replica does not have
+        words["standard error"] = _figure(row["standard_error"]) if told else ""
+        words["90 %"] = f"{_figure(row['low'])} to {_figure(row['high'])}" if told else ""
+        words[""] = "?" if row["unclear"] else ""
     if "rank" in row:
         words = {"rank": str(row["rank"]), **words}
     if row.get("rank_low") is not None:
@@ -180,6 +179,6 @@ def _chance(found: AnswerTable) -> str:
         )
     n_unclear = int(np.count_nonzero(found["unclear"]))
     return (
-        f"90 % intervals from {found.n_replicas} replicas; of {len(found):,} rows, {n_unclear:,} "
-        "are unclear: the interval says next to nothing"
+        f"90 % intervals from {found.n_replicas} replicas; a ? stands where one says next to "
+        f"nothing: {n_unclear:,} of {len(found):,} rows"
     )
