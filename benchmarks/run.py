@@ -11,6 +11,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
+import bench_answers
 import bench_device
 import bench_end_to_end
 import bench_import
@@ -39,6 +40,7 @@ def main() -> int:
         bench_trips,
         bench_end_to_end,
         bench_metrics,
+        bench_answers,
         bench_oracles,
         bench_ray,
         bench_replicas,
