@@ -108,7 +108,7 @@ def test_a_copy_carries_neither_real_data_nor_seed(city, result):
     assert copied.receipt == result.receipt
     assert copied.real is None
     assert copied.settings is None
-    assert vars(copied) == {"real": None, "settings": None}
+    assert vars(copied) == {"real": None, "settings": None, "replicas": ()}
     with pytest.raises(InputError, match="give it as real="):
         copied.evaluate()
     assert copied.evaluate(city) == result.evaluate()

@@ -36,6 +36,8 @@ class SpooledReplicas(Sequence[Trajectories]):
     @classmethod
     def open(cls, n: int, known: Metadata, folder: Path | None) -> SpooledReplicas:
         """Open n sinks in a folder, or in one that goes when nobody needs it any more."""
+        if n == 0:
+            return cls([], known)
         place = Path(tempfile.mkdtemp(prefix="retrasyn-replicas-")) if folder is None else folder
         sinks = [PartSink(place / f"{number:04d}.parquet", 0, known) for number in range(1, n + 1)]
         for sink in sinks:
