@@ -35,14 +35,11 @@ def check_replica_folder(path: Path) -> Path:
     """Return the folder for a release's replicas; refuse one that holds anything else."""
     folder = replica_folder(path)
     if folder.exists():
-        files = set(files_in(folder)) if folder.is_dir() else None
-        other = (
-            folder
-            if files is None
-            else next((one for one in folder.iterdir() if one not in files), None)
-        )
-        if other is not None:
-            raise OutputError(f"{other} is in the way of replicas; move it, or name another output")
+        inside = set(folder.iterdir()) if folder.is_dir() else {folder}
+        if others := sorted(inside - set(files_in(folder))):
+            raise OutputError(
+                f"{others[0]} is in the way of replicas; move it, or name another output"
+            )
     return folder
 
 
@@ -58,15 +55,15 @@ def replacing_replicas(
     hidden = folder.with_name(f".{folder.name}.unfinished")
     shutil.rmtree(hidden, ignore_errors=True)
     try:
-        for number, replica in enumerate(replicas, 1):
-            hidden.mkdir(exist_ok=True)
-            write(replica, hidden / f"{number:04d}.parquet", datetime=datetime)
+        with _writing(folder):
+            for number, replica in enumerate(replicas, 1):
+                hidden.mkdir(exist_ok=True)
+                write(replica, hidden / f"{number:04d}.parquet", datetime=datetime)
         yield hidden
-        _remove(folder)
-        if hidden.exists():
-            hidden.rename(folder)
-    except OSError as error:
-        raise OutputError(f"{folder} cannot be written: {error.strerror}") from None
+        with _writing(folder):
+            _remove(folder)
+            if hidden.exists():
+                hidden.rename(folder)
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
 
@@ -77,3 +74,12 @@ def _remove(folder: Path) -> None:
         for file in files_in(folder):
             file.unlink()
         folder.rmdir()
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Name the folder if it cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be written: {error.strerror}") from None
