@@ -61,7 +61,7 @@ def test_nine_of_ten_true_values_lie_in_their_intervals(name, question):
     assert held >= LEAST
     assert busiest >= LEAST
     if unclear < 0.5:
-        assert held <= MOST
+        assert round(held, 2) <= MOST
 
 
 @pytest.mark.long

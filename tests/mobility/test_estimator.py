@@ -1,6 +1,7 @@
 """What the estimator remembers, trusts and says of its own errors, against plain loops."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -471,3 +472,53 @@ def test_hypotheses_together_expect_the_mean_share_of_every_cell():
     np.testing.assert_allclose(np.exp(together[:3]) / np.exp(together[:3]).sum(), expected)
     assert together[:3].mean() == pytest.approx(0.0)
     np.testing.assert_allclose(together[3:], [-2.25, -5.25])
+
+
+def replica_of(memory, seed=0):
+    """Return a replica of an estimator that has heard the same, and what it follows."""
+    twin = FlowMemory(memory.states, memory.hypotheses.drawn(np.random.default_rng(seed)))
+    twin.begin_apart(np.random.default_rng(seed))
+    twin.follow(memory, np.random.default_rng(seed))
+    return twin
+
+
+def test_a_replica_follows_one_filter_by_trust_and_the_hypothesis_that_supposes_least():
+    memory = fed(space(4), [(400, 400)] * 5)
+    chosen = np.array([replica_of(memory, seed).lead.trust for seed in range(300)])
+    assert (chosen.sum(axis=1) == 1.0).all()
+    margin = 4.5 * np.sqrt(memory.trust * (1 - memory.trust) / 300)
+    assert (np.abs(chosen.mean(axis=0) - memory.trust) <= margin).all()
+    assert replica_of(memory).lead.belief.tolist() == [1.0, 0.0, 0.0]
+
+
+def test_replicas_lie_as_far_from_the_estimator_as_it_says_that_it_may_err():
+    """Arrivals after ten timestamps: root mean square over 60 replicas, mean of all cells."""
+    states, sizes = space(4), [(2_000, 2_000)] * 10
+    memory, random = fed(states, sizes), np.random.default_rng(7)
+    flow, found = memory.fit(), []
+    for seed in range(60):
+        main = unfed(states)
+        reports = np.random.default_rng(0)
+        moves, cells = truth_on(states, reports)
+        twin = replica_of(main, seed)
+        for n_moves, n_cells in sizes:
+            told = [heard(0.9 * moves, n_moves, 1.0, reports), heard(cells, n_cells, 1.0, reports)]
+            main.update(*told, moving=0.9)
+            main.fit()
+            twin.follow(main, random)
+            spread = np.sqrt(told[0].variance)
+            again = [
+                replace(one, frequencies=random.normal(one.frequencies, spread)) for one in told
+            ]
+            twin.update(*again, moving=0.9)
+            found_flow = twin.fit()
+        assert found_flow.variances.size == 0
+        found.append(memory.arriving(found_flow.shares) - memory.arriving(flow.shares))
+    ours, said = np.sqrt(np.mean(np.square(found))), np.sqrt(flow.arrival_variances.mean())
+    assert 0.6 * said <= ours <= 1.6 * said
+
+
+def test_only_a_replica_follows():
+    memory = unfed(space(2))
+    with pytest.raises(AssertionError, match="only a replica follows"):
+        memory.follow(memory, np.random.default_rng(0))

@@ -17,6 +17,7 @@ from retrasyn.simulation.replicas import Replicas, told_again
 from retrasyn.simulation.rounds import Answers, Folded, Recorded
 from retrasyn.simulation.run import SimulatedRun
 from retrasyn.simulation.stream import Live
+from retrasyn.synthesis import shard
 from support.public_maps import map_for
 
 COLUMNS = ("stream_ids", "begins", "starts", "x", "y")
@@ -60,6 +61,12 @@ def test_the_same_seed_gives_the_same_replicas_and_more_of_them_change_none():
 
 def test_any_number_of_workers_gives_the_same_replicas():
     one, other = (synthesize(CITY, settings_of(), engine=LocalEngine(n)) for n in (1, 3))
+    assert [*map(bytes_of, one.replicas)] == [*map(bytes_of, other.replicas)]
+
+
+def test_any_number_of_threads_gives_the_same_replicas(monkeypatch):
+    monkeypatch.setattr(shard, "MIN_SLICE", 16)  # so that few streams are shared out, too
+    one, other = (synthesize(CITY, settings_of(), engine=LocalEngine(n_threads=n)) for n in (1, 2))
     assert [*map(bytes_of, one.replicas)] == [*map(bytes_of, other.replicas)]
 
 
