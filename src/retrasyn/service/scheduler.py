@@ -48,6 +48,8 @@ class Scheduler:
     def start(self) -> None:
         """Open and close rounds when they are due, until `stop`."""
         self._task = asyncio.create_task(self._run())
+        if self.runtime.alerting is not None:
+            self.runtime.alerting.start()
 
     async def stop(self) -> None:
         """Ask nothing more, write what was accepted, save a snapshot, end the feeds."""
@@ -57,6 +59,8 @@ class Scheduler:
         runtime.stopped = True
         if self._task is not None:
             await self._halt(self._task)
+        if runtime.alerting is not None:
+            await runtime.alerting.stop()
         runtime.feed.close()
         await runtime.write_queue.close()
         await self.closing.save()

@@ -140,6 +140,14 @@ class Tokens(Exact):
     key: Hex = Field(description="The curator's Ed25519 key, 32 bytes in hexadecimal.")
 
 
+class AlertStatus(Exact):
+    """How the operator's webhook is doing."""
+
+    checked: int | None = Field(description="Latest release that was looked at; null if none.")
+    waiting: int = Field(description="Alerts that are not sent yet.")
+    trouble: str = Field(description="Why the last try failed; empty if it worked.")
+
+
 class OperatorStatus(CampaignStatus):
     """How the service is doing, for its operator."""
 
@@ -154,6 +162,7 @@ class OperatorStatus(CampaignStatus):
     not_tested: list[str] = Field(
         description="What the tests on the last round could not be made for, or would rather miss."
     )
+    alerts: AlertStatus | None = Field(description="Alerts about zones; null if there is no webhook.")
     troubles: dict[str, str] = Field(description="What does not work now, and why.")
     counters: dict[str, float] = Field(description="Counted since the process started.")
 
