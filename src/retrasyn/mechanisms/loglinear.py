@@ -9,6 +9,7 @@ present at all.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -87,6 +88,16 @@ class LogLinearMemory:
         self.released = arrays["released"] if arrays["released"].size else None
         for prefix, part in self._parts.items():
             part.load_arrays(without_prefix(prefix, arrays))
+
+    def replica(self, random: np.random.Generator) -> LogLinearMemory:
+        """Return the memory of a replica: around a draw from what is believed before any report."""
+        twin = dataclasses.replace(self.copied(), hypotheses=self.hypotheses.drawn(random))
+        twin.flow.deviate(random)
+        return twin
+
+    def follow(self, main: LogLinearMemory, random: np.random.Generator) -> None:
+        """Let the truth of a replica move on its own way; it trusts what the real one trusts."""
+        self.flow.lead = main.flow.lead_on(random)
 
     def copied(self) -> LogLinearMemory:
         """Return an independent copy."""

@@ -79,6 +79,11 @@ class Prior:
         spreads = np.append(np.sqrt(width) * spreads, _KIND_SPREADS)
         return cls(modes, spreads, np.append(np.zeros(side * side), _KINDS))
 
+    def drawn(self, chance: Vector) -> Prior:
+        """Return the prior around one of the things it holds possible: [n_modes + 2], normal."""
+        steps = self.spreads * chance
+        return replace(self, base=self.base + np.append(self.modes @ steps[:-2], steps[-2:]))
+
     @classmethod
     def of_deviations(cls, side: int) -> Prior:
         """Return the prior of how far the heights of a timestamp are from the usual ones."""
@@ -127,6 +132,11 @@ class Hypotheses:
             follows = priors[0].beside(heights, follows=True)
             priors = (*(prior.beside(heights, follows=False) for prior in priors), follows)
         return cls(moves, priors, Prior.of_deviations(side), map_shares is not None)
+
+    def drawn(self, random: np.random.Generator) -> Hypotheses:
+        """Return the hypotheses, each around one of the things that it holds possible."""
+        chance = random.standard_normal(self.priors[0].spreads.size)
+        return replace(self, priors=tuple(prior.drawn(chance) for prior in self.priors))
 
     def believed(self, evidence: Vector) -> Vector:
         """Return how far each is believed, by the logarithm of how likely it makes the reports.
@@ -244,6 +254,15 @@ def _skewed(variances: Vector, shares: Vector) -> Vector:
     return widened
 
 
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """What a replica of an estimator is told besides reports, whose noise would mislead it."""
+
+    trust: Vector  # [n_filters]
+    belief: Vector  # [n_hypotheses]
+    moved: Vector  # [n_modes + 2], how its deviations move by chance, in standard deviations
+
+
 @dataclass(slots=True)
 class FlowMemory:
     """Both kinds of reports about moves, the base fitted to them, and the filters around it."""
@@ -260,6 +279,7 @@ class FlowMemory:
     trust: Vector = field(init=False)  # [n_filters], sums to 1
     belief: Vector = field(init=False)  # [n_hypotheses], sums to 1
     variance: float = 0.0  # of an estimate from one report; 0 before the first
+    lead: Lead | None = None  # of a replica, at each timestamp
 
     def __post_init__(self) -> None:
         priors, n_filters = self.hypotheses.priors, len(FILTERS)
@@ -317,12 +337,25 @@ class FlowMemory:
                 sums.add(estimate, share)
                 self.variance = estimate.variance * estimate.n
 
+    def deviate(self, random: np.random.Generator) -> None:
+        """Begin as a replica, with deviations of its own."""
+        chance = random.standard_normal(self.deviations.shape[1])
+        self.deviations = np.array([np.sqrt(width) * chance for _, width in FILTERS])
+        self.shares = self._shares()
+
+    def lead_on(self, random: np.random.Generator) -> Lead:
+        """Return what a replica is told."""
+        return Lead(self.trust, self.belief, random.standard_normal(self.deviations.shape[1]))
+
     def fit(self) -> Flow:
         """Fit the base to all reports, under each hypothesis; return the mean of the filters."""
         known = self.moves.weights[0] + self.arrivals.weights[0]
         first = known <= _FEW_REPORTS or not self.standard.any()
         fitted = [self._fit(which, first=first) for which in range(self.belief.size)]
-        self.belief = self.hypotheses.believed(np.array([evidence for *_, evidence in fitted]))
+        if self.lead is None:
+            self.belief = self.hypotheses.believed(np.array([evidence for *_, evidence in fitted]))
+        else:
+            self.belief = self.lead.belief
         self.base = mixed([heights for heights, *_ in fitted], self.belief)
         self.shares = self._shares()
         return self._described(fitted)
@@ -387,11 +420,17 @@ class FlowMemory:
         for which, (kept, width) in enumerate(FILTERS):
             self.deviations[which] *= kept
             self.covariances[which] *= kept**2
-            self.covariances[which] += (1.0 - kept**2) * width * np.eye(self.deviations.shape[1])
+            moved = (1.0 - kept**2) * width
+            self.covariances[which] += moved * np.eye(self.deviations.shape[1])
+            if self.lead is not None:
+                self.deviations[which] += np.sqrt(moved) * self.lead.moved
         self.shares = self._shares()
 
     def _judge(self, told: Told) -> None:
         """Trust the filter more that foresaw what was told."""
+        if self.lead is not None:
+            self.trust = self.lead.trust
+            return
         losses = np.zeros(len(FILTERS))
         foreseen = self.shares, self._predicted_arrivals()
         for (_, estimate, share), shares in zip(told, foreseen, strict=True):
@@ -439,7 +478,7 @@ class FlowMemory:
 
     def copied(self) -> FlowMemory:
         """Return an independent copy."""
-        twin = FlowMemory(self.states, self.hypotheses)
+        twin = FlowMemory(self.states, self.hypotheses, lead=self.lead)
         twin.load_arrays(self.to_arrays())
         return twin
 
