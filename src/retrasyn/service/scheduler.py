@@ -129,7 +129,8 @@ class Scheduler:
 def rehearse(campaign: Campaign) -> None:
     """Fold and release a few rounds of made-up reports, and forget them."""
     at_once = dataclasses.replace(campaign.run_settings, fewest=1)  # or nothing would be estimated
-    state = CampaignState(dataclasses.replace(campaign, run_settings=at_once))
+    few = campaign.settings.model_copy(update={"replicates": min(campaign.settings.replicates, 1)})
+    state = CampaignState(dataclasses.replace(campaign, run_settings=at_once, settings=few))
     manifest = campaign.manifest
     whole = manifest.division == "population"
     for t in range(_ROUNDS):

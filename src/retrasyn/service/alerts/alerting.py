@@ -16,12 +16,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from retrasyn.client.webhook import Webhook
-from retrasyn.errors import OutputError, RetraSynError
+from retrasyn.errors import OutputError, RetraSynError, SettingError
 from retrasyn.files import write_durably
-from retrasyn.service.alerts.departures import Departure, UsualTimes, ZoneCounts, departures
+from retrasyn.service.alerts.departures import (
+    FEWEST_REPLICAS,
+    Departure,
+    UsualTimes,
+    ZoneCounts,
+    departures,
+)
 from retrasyn.service.alerts.outbox import Alert, Outbox
 from retrasyn.service.calendar import LONGEST_NAP
 from retrasyn.service.settings import DAY, AlertSettings
+from retrasyn.service.viewing.known_zones import KnownZones
 
 if TYPE_CHECKING:
     from retrasyn.service.runtime import CampaignRuntime
@@ -39,7 +46,6 @@ class Alerting:
 
     runtime: CampaignRuntime
     counts: ZoneCounts
-    names: list[str]  # of the zones
     webhook: Webhook
     outbox: Outbox
     trouble: str = ""  # why the last try failed; empty if it worked
@@ -48,6 +54,20 @@ class Alerting:
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
     _dice: random.Random = field(default_factory=random.SystemRandom)
+
+    @classmethod
+    def open(cls, runtime: CampaignRuntime, webhook: Webhook) -> Alerting:
+        """Open the zones that the settings name, and what a start before has left."""
+        settings, campaign = runtime.settings, runtime.campaign
+        if campaign.settings.replicates < FEWEST_REPLICAS:
+            raise SettingError(
+                f"replicates={campaign.settings.replicates}: what chance does is not known without "
+                f"replicas; set it to 20, or at least {FEWEST_REPLICAS}, or remove alerts.webhook"
+            )
+        zones = KnownZones.of(runtime.releases, settings.map).named(settings.alerts.zones)
+        path = settings.server.folder / "alerts" / f"{campaign.id.hex()}.json"
+        counts, outbox = ZoneCounts(runtime.releases, zones), Outbox.open(path)
+        return cls(runtime=runtime, counts=counts, webhook=webhook, outbox=outbox)
 
     @property
     def status(self) -> dict[str, Any]:
@@ -76,12 +96,13 @@ class Alerting:
 
     async def _check(self, t: int, time: str) -> None:
         """Look at a release, and have what it raises on the disk before it is sent."""
-        last_of, rest = self.outbox.raised, self._settings.cooldown / self._period
+        names, last_of = self.counts.zones.names, self.outbox.raised
+        rest = self._settings.cooldown / self._period
         found = await asyncio.to_thread(self.unusual, t)
         alerts = [
             self._alert(t, time, departure)
             for departure in found
-            if (zone := self.names[departure.zone]) not in last_of or t - last_of[zone] >= rest
+            if (zone := names[departure.zone]) not in last_of or t - last_of[zone] >= rest
         ]
         for alert in alerts:
             _log.warning("zone is unusual t=%d zone=%r id=%s", t, alert.zone, alert.id)
@@ -111,7 +132,7 @@ class Alerting:
         return departures(now, before, band=settings.band, level=settings.level)
 
     def _alert(self, t: int, time: str, departure: Departure) -> Alert:
-        campaign, zone = self.runtime.campaign, self.names[departure.zone]
+        campaign, zone = self.runtime.campaign, self.counts.zones.names[departure.zone]
         named = json.dumps([campaign.id.hex(), t, zone]).encode()
         near = self._settings.band * departure.usual
         body = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,15 +9,15 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from retrasyn.answers.intervals import Intervals
+from retrasyn.answers.zones import Zones
 from retrasyn.service.viewing.source import ReleaseSource, TimestampPoints
 from retrasyn.service.viewing.view import LruCache
 
 Counts = npt.NDArray[np.int32]
 """Points by zone of a release and, below it, of each of its replicas: [1 + B, n_zones]."""
-ZoneOf = Callable[[TimestampPoints], npt.NDArray[np.intp]]
-"""Finds the zone of every point: [n_points], below zero where it is in none."""
+FEWEST_REPLICAS = 2
+"""Replicas without which nothing is known of chance."""
 _MOST_BYTES = 32 << 20
-_FEWEST_REPLICAS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +25,7 @@ class ZoneCounts:
     """Points by zone at a timestamp, in the release and in its replicas."""
 
     source: ReleaseSource
-    zone_of: ZoneOf
-    n_zones: int
+    zones: Zones
     _known: LruCache[Counts] = field(
         default_factory=lambda: LruCache(_MOST_BYTES, lambda counts: counts.nbytes)
     )
@@ -38,13 +36,14 @@ class ZoneCounts:
 
     def _count(self, t: int) -> Counts | None:
         points, replicas = self.source.points_at(t), self.source.replicas_at(t)
-        if points is None or len(replicas) < _FEWEST_REPLICAS:
+        if points is None or len(replicas) < FEWEST_REPLICAS:
             return None
         return np.stack([self._by_zone(one) for one in (points, *replicas)])
 
     def _by_zone(self, points: TimestampPoints) -> Counts:
-        zones = self.zone_of(points)
-        return np.bincount(zones[zones >= 0], minlength=self.n_zones).astype(np.int32)
+        found = self.zones.locate(points.x, points.y)
+        counted = np.bincount(found, minlength=self.zones.n_codes)
+        return counted[: self.zones.n_zones].astype(np.int32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
