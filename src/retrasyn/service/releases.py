@@ -17,11 +17,11 @@ import numpy.typing as npt
 from retrasyn.bounded_json import parse_json
 from retrasyn.data.metadata import Clock, Metadata
 from retrasyn.data.reading_files import read_columns
-from retrasyn.data.replica_table import read_replicas, write_replicas
+from retrasyn.data.replica_table import count_replicas, read_replica, write_replicas
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.data.writing_files import write
 from retrasyn.errors import InputError, OutputError
-from retrasyn.files import is_there, make_durable, write_whole
+from retrasyn.files import make_durable, write_whole
 from retrasyn.messages import Release
 from retrasyn.privacy.receipt import Receipt
 from retrasyn.receipts.files import describe, receipt_place
@@ -123,12 +123,23 @@ class Releases(ReleaseSource):
 
     def replicas_at(self, t: int) -> Sequence[TimestampPoints]:
         """Return the points of release t in every replica; none where there are no replicas."""
-        place = self._replicas_place(t)
+        numbers = range(1, self.n_replicas(t) + 1)
+        return [found for n in numbers if (found := self.replica_at(t, n)) is not None]
+
+    def n_replicas(self, t: int) -> int:
+        """Return how many replicas release t has."""
         try:
-            found = read_replicas(place) if self.has(t) and is_there(place) else []
-        except (InputError, OSError):  # deleted meanwhile
-            return ()
-        return [TimestampPoints(*columns) for columns in found]
+            return count_replicas(self._replicas_place(t)) if self.has(t) else 0
+        except InputError:
+            return 0
+
+    def replica_at(self, t: int, number: int) -> TimestampPoints | None:
+        """Return the points of release t in one replica, from 1 on; None if there is none."""
+        try:
+            found = read_replica(self._replicas_place(t), number) if self.has(t) else None
+        except InputError:  # deleted, perhaps
+            return None
+        return None if found is None else TimestampPoints(*found)
 
     def _columns(self, t: int, *names: str) -> list[npt.NDArray[Any]] | None:
         """Read columns of a release, which an operator may have deleted meanwhile."""

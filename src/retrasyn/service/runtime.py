@@ -13,8 +13,8 @@ from retrasyn.messages import MICRO
 from retrasyn.poisoning.evidence import from_bytes
 from retrasyn.privacy.receipt import state_guarantee
 from retrasyn.service.admission.admission import Admission
-from retrasyn.service.alerts.alerting import Alerting
 from retrasyn.service.aggregation import HERE, Engines
+from retrasyn.service.alerts.alerting import Alerting
 from retrasyn.service.calendar import Calendar, ServiceClock
 from retrasyn.service.campaign import Campaign
 from retrasyn.service.campaign_state import CampaignState, Snapshots

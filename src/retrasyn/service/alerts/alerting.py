@@ -92,7 +92,7 @@ class Alerting:
             try:
                 await self._check(t, str(summary["time"]))
             except Exception as error:  # noqa: BLE001 - one failure must not end the alerts
-                _log.error("a release could not be checked t=%d error=%s", t, type(error).__name__)  # noqa: TRY400 - its message may be long
+                _log.error("a release could not be checked t=%d error=%s", t, type(error).__name__)
 
     async def _check(self, t: int, time: str) -> None:
         """Look at a release, and have what it raises on the disk before it is sent."""
@@ -145,7 +145,10 @@ class Alerting:
                 "zone": zone,
                 "count": departure.count,
                 "usual": round(departure.usual, 3),
-                "band": [round(max(departure.usual - near, 0), 3), round(departure.usual + near, 3)],
+                "band": [
+                    round(max(departure.usual - near, 0), 3),
+                    round(departure.usual + near, 3),
+                ],
                 "standard_error": round(departure.standard_error, 3),
             },
         }
