@@ -92,12 +92,12 @@ class LogLinearMemory:
     def replica(self, random: np.random.Generator) -> LogLinearMemory:
         """Return the memory of a replica: around a draw from what is believed before any report."""
         twin = dataclasses.replace(self.copied(), hypotheses=self.hypotheses.drawn(random))
-        twin.flow.deviate(random)
+        twin.flow.begin_apart(random)
         return twin
 
     def follow(self, main: LogLinearMemory, random: np.random.Generator) -> None:
         """Let the truth of a replica move on its own way; it trusts what the real one trusts."""
-        self.flow.lead = main.flow.lead_on(random)
+        self.flow.follow(main.flow, random)
 
     def copied(self) -> LogLinearMemory:
         """Return an independent copy."""
@@ -158,9 +158,10 @@ class LogLinear:
         variances = None
         if flow is not None:
             memory.released = _released(memory, flow, totals, view)
-            table = np.zeros(memory.states.move_index.shape)
-            table[memory.states.move_index >= 0] = flow.variances
-            variances = table, flow.arrival_variances
+            if flow.variances.size:
+                table = np.zeros(memory.states.move_index.shape)
+                table[memory.states.move_index >= 0] = flow.variances
+                variances = table, flow.arrival_variances
         return Outcome(
             released=memory.released,
             n_significant=0,

@@ -46,6 +46,7 @@ _EXPONENT_SPREAD = 0.25  # of the power of a map that people follow, around 1
 _FEW_REPORTS = 2000  # up to here, more rounds are worth their time
 _ROUNDS, _FIRST_ROUNDS = 2, 6
 _MOST_RELATIVE = 2.0
+_MISFIT = 0.3  # spread of the logarithm of a move's share around what heights make of it
 _SHARED = 0.005  # share of trust spread evenly at each timestamp, to adapt quickly to changes
 
 
@@ -54,8 +55,8 @@ class Flow:
     """The share of every move, and how uncertain it and the arrivals in every cell are."""
 
     shares: Vector  # [n_moves], sums to 1
-    variances: Vector  # [n_moves]
-    arrival_variances: Vector  # [n_cells]
+    variances: Vector  # [n_moves]; empty where they are not known
+    arrival_variances: Vector  # [n_cells]; the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +257,14 @@ def _skewed(variances: Vector, shares: Vector) -> Vector:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """What a replica of an estimator is told besides reports, whose noise would mislead it."""
+    """How the truth of a replica differs, and what it is told, as noise on noise would mislead it.
 
+    It follows one of the filters and, of the hypotheses without a map, the one that supposes least:
+    what the estimator says of its own uncertainty rests on the same.
+    """
+
+    place: float  # of its filter, in the order of their trust: 0 to 1
+    misfit: Vector  # [n_moves], factors that reports are too few to tell from 1
     trust: Vector  # [n_filters]
     belief: Vector  # [n_hypotheses]
     moved: Vector  # [n_modes + 2], how its deviations move by chance, in standard deviations
@@ -337,27 +344,43 @@ class FlowMemory:
                 sums.add(estimate, share)
                 self.variance = estimate.variance * estimate.n
 
-    def deviate(self, random: np.random.Generator) -> None:
-        """Begin as a replica, with deviations of its own."""
+    def begin_apart(self, random: np.random.Generator) -> None:
+        """Begin as a replica, whose truth is its own."""
         chance = random.standard_normal(self.deviations.shape[1])
         self.deviations = np.array([np.sqrt(width) * chance for _, width in FILTERS])
         self.shares = self._shares()
+        misfit = np.exp(_MISFIT * random.standard_normal(self.states.n_moves))
+        misfit[self.hypotheses.moves[:, 2] == 0] = 1.0
+        self.lead = Lead(random.random(), misfit, self.trust, self.belief, chance)
 
-    def lead_on(self, random: np.random.Generator) -> Lead:
-        """Return what a replica is told."""
-        return Lead(self.trust, self.belief, random.standard_normal(self.deviations.shape[1]))
+    def follow(self, main: FlowMemory, random: np.random.Generator) -> None:
+        """Take over what the estimator that it repeats trusts and believes at this timestamp."""
+        if self.lead is None:
+            raise AssertionError("only a replica follows")
+        trust, belief = np.zeros(main.trust.size), np.zeros(main.belief.size)
+        trust[np.searchsorted(np.cumsum(main.trust)[:-1], self.lead.place)] = 1.0
+        belief[-1] = main.belief_in_map
+        belief[0] += 1.0 - main.belief_in_map
+        moved = random.standard_normal(self.deviations.shape[1])
+        self.lead = replace(self.lead, trust=trust, belief=belief, moved=moved)
 
     def fit(self) -> Flow:
-        """Fit the base to all reports, under each hypothesis; return the mean of the filters."""
+        """Fit the base to all reports, under each hypothesis; return the mean of the filters.
+
+        That of a replica is one of what is possible, and knows no errors.
+        """
         known = self.moves.weights[0] + self.arrivals.weights[0]
         first = known <= _FEW_REPORTS or not self.standard.any()
         fitted = [self._fit(which, first=first) for which in range(self.belief.size)]
-        if self.lead is None:
-            self.belief = self.hypotheses.believed(np.array([evidence for *_, evidence in fitted]))
-        else:
+        if self.lead is not None:
             self.belief = self.lead.belief
+        else:
+            self.belief = self.hypotheses.believed(np.array([evidence for *_, evidence in fitted]))
         self.base = mixed([heights for heights, *_ in fitted], self.belief)
         self.shares = self._shares()
+        if self.lead is not None:
+            shares = self.lead.misfit * (self.trust @ self.shares)
+            return Flow(shares / shares.sum(), np.empty(0), np.empty(0))
         return self._described(fitted)
 
     def _described(self, fitted: Sequence[tuple[Vector, Vector, float]]) -> Flow:

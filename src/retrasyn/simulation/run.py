@@ -133,7 +133,7 @@ class Simulation:
                 t=step.t,
                 size=self.population.size,
                 n_enrolled=roster.keys.size,
-                flags=flags,
+                flags=flags if self.curator.method.presence == "flags" else None,
                 sums=self._sums,
             )
             self.replicas.step(heard)
