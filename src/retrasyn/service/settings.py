@@ -361,7 +361,7 @@ class AlertSettings(SettingsTable):
         le=1000,
     )
     level: float = Field(
-        default=0.001,
+        default=0.01,
         description="Probability that chance alone sends an alert in a round, over all zones.",
         gt=0,
         lt=1,

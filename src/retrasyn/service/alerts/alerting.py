@@ -122,7 +122,7 @@ class Alerting:
             per_day=DAY / self._period,
             days=settings.days,
             rounds=settings.rounds,
-            settled=2 * self.runtime.campaign.manifest.gap,
+            gap=self.runtime.campaign.manifest.gap,
         )
         now = self.counts.at(t)
         read = map(self.counts.at, usual.before(source, t))
@@ -134,7 +134,6 @@ class Alerting:
     def _alert(self, t: int, time: str, departure: Departure) -> Alert:
         campaign, zone = self.runtime.campaign, self.counts.zones.names[departure.zone]
         named = json.dumps([campaign.id.hex(), t, zone]).encode()
-        near = self._settings.band * departure.usual
         body = {
             "type": "zone.above" if departure.is_above else "zone.below",
             "timestamp": time,
@@ -145,11 +144,8 @@ class Alerting:
                 "zone": zone,
                 "count": departure.count,
                 "usual": round(departure.usual, 3),
-                "band": [
-                    round(max(departure.usual - near, 0), 3),
-                    round(departure.usual + near, 3),
-                ],
-                "standard_error": round(departure.standard_error, 3),
+                "low": round(departure.low, 3),
+                "high": round(departure.high, 3),
             },
         }
         id_ = f"msg_{hashlib.sha256(named).hexdigest()[:32]}"
