@@ -30,9 +30,12 @@ class KnownZones:
 
     @classmethod
     def of(cls, source: ReleaseSource, settings: MapSettings) -> KnownZones:
-        """Return what may be asked of a source."""
+        """Return what may be asked of a source; a file that cannot be read is refused now."""
         told = "EPSG:3857" if settings.coordinates == "mercator" else None
-        return cls(source.grid, source.metadata().crs or told, settings.zones)
+        known = cls(source.grid, source.metadata().crs or told, settings.zones)
+        if known.file is not None:
+            known.named(known.file.stem)
+        return known
 
     def named(self, name: str) -> Zones:
         """Return the zones of a name; an error names those that there are."""
