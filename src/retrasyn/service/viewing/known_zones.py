@@ -30,11 +30,11 @@ class KnownZones:
 
     @classmethod
     def of(cls, source: ReleaseSource, settings: MapSettings) -> KnownZones:
-        """Return what may be asked of a source; a file that cannot be read is refused now."""
+        """Return what may be asked of a source."""
         told = "EPSG:3857" if settings.coordinates == "mercator" else None
         known = cls(source.grid, source.metadata().crs or told, settings.zones)
-        if known.file is not None:
-            known.named(known.file.stem)
+        if settings.zones is not None:
+            known.named(settings.zones.stem)  # what is no file of zones is refused at the start
         return known
 
     def named(self, name: str) -> Zones:
