@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 
-from retrasyn.errors import InputError, OutputError, SettingError
+from retrasyn.errors import RetraSynError
 from retrasyn.service.viewing.asked import MAX_ROWS, AnswerFormat, AnswerRequest, AskedSource
 from retrasyn.service.web.models import answers
 from retrasyn.service.web.release_routes import (
@@ -76,7 +76,7 @@ def routes(asked: AskedSource, turns: asyncio.Semaphore) -> APIRouter:
             )
             try:
                 found = asked.body(question)
-            except (SettingError, InputError, OutputError):
+            except RetraSynError:  # an extra that is missing among them
                 raise Problem(422, _how(asked)) from None
             if found is None:
                 raise _nothing()
