@@ -51,7 +51,8 @@ def unbroken(request, tmp_path_factory):
     """Run a campaign without a break; keep its beginning and all that was sent."""
     whole = tmp_path_factory.mktemp("whole") / "service"
     begun = whole.with_name("begun")
-    changes = {"method": request.param, "fewest": 30}  # so that sums wait in most rounds
+    # So few that sums wait in most rounds.
+    changes = {"method": request.param, "replicates": 2, "fewest": 30}
     changes |= settings_for(request.param, CITY_BOX, whole.parent)
 
     async def run():
@@ -104,7 +105,7 @@ def test_the_same_releases_come_whenever_the_service_is_broken_off(unbroken, how
     breaks = {(t, t % 2): how for t in rounds}
     asyncio.run(replay(tmp_path / "service", sent, changes, breaks=breaks))
     assert released(tmp_path / "service") == files
-    assert len(files) == 3 * ROUNDS
+    assert len(files) == 4 * ROUNDS
 
 
 def no_snapshots(folder):
@@ -127,8 +128,17 @@ def newest_damaged(folder):
 
 def no_snapshots_and_no_releases(folder):
     no_snapshots(folder)
-    for path in folder.rglob("releases/*/*"):
-        path.unlink()
+    for path in folder.rglob("releases/**/*"):
+        if path.is_file():
+            path.unlink()
+
+
+def newest_replicas_lost(folder):
+    """Leave a release whose replicas were not written yet, as the disk may after a power cut."""
+    saved = max((int(path.stem) for path in folder.rglob("snapshots/*/*.npz")), default=-1)
+    newest = max(folder.rglob("replicas/*.parquet"), default=None)
+    if newest is not None and int(newest.stem) > saved:
+        newest.unlink()
 
 
 def newest_release_lost(folder):
@@ -147,6 +157,7 @@ def newest_release_lost(folder):
         newest_damaged,
         no_snapshots_and_no_releases,
         newest_release_lost,
+        newest_replicas_lost,
     ],
 )
 def test_lost_or_damaged_files_that_follow_from_others_are_made_again(unbroken, mend, tmp_path):
@@ -165,7 +176,8 @@ def test_any_plan_of_breaks_and_losses_gives_the_same_releases(unbroken, number,
     dice = random.Random(number)
     places = [(t, part) for t in range(ROUNDS) for part in (0, 1)]
     breaks = {place: dice.choice([stop, crash]) for place in places if dice.random() < 0.4}
-    losses = [no_snapshots, damaged_snapshots, newest_damaged, newest_release_lost]
+    losses = [no_snapshots, damaged_snapshots, newest_damaged]
+    losses += [newest_release_lost, newest_replicas_lost]
 
     def mend(folder):
         if dice.random() < 0.5:
@@ -393,3 +405,42 @@ def test_the_clockwork_runs_by_itself(tmp_path):
     assert [t for t, _ in seen] == [0, 1, 2]
     assert all(np.isfinite(n) for _, n in seen)
     assert service.counters.failures == 0
+
+
+def replicas_in(folder):
+    """Return the files of replicas by name."""
+    return {path.name: path.read_bytes() for path in sorted(folder.rglob("replicas/*.parquet"))}
+
+
+def test_replicas_may_be_left_out_and_wanted_again_and_are_what_they_would_have_been(
+    unbroken, tmp_path
+):
+    begun, files, sent, changes = unbroken
+    folder = tmp_path / "service"
+    shutil.copytree(begun, folder)
+    whole = {name.rpartition("/")[2]: body for name, body in files.items() if "/replicas/" in name}
+
+    clock = SetClock()
+
+    async def run(first, last, n):
+        service = Service(settings_in(folder, **(changes | {"replicates": n})), clock)
+        await service.start(runs=False)
+        manifest = service.runtime.campaign.manifest
+        for t in range(first, last):
+            service.clock.time = manifest.epoch + (t + 0.2) * manifest.period
+            await service.scheduler.tick()
+            assert set(await service.runtime.write_queue.submit(sent[t])) == {"accepted"}
+        if last == ROUNDS:
+            await finish(service)
+        await service.stop()
+
+    asyncio.run(run(0, 4, 0))
+    assert replicas_in(folder) == {}
+    asyncio.run(run(4, 7, 2))
+    assert replicas_in(folder) == {name: whole[name] for name in sorted(whole)[:6]}
+    asyncio.run(run(7, ROUNDS, 1))
+    last = replicas_in(folder)[max(whole)]
+    assert last != whole[max(whole)], "the others keep two, this has one"
+    assert {name: body for name, body in released(folder).items() if "/replicas/" not in name} == {
+        name: body for name, body in files.items() if "/replicas/" not in name
+    }
