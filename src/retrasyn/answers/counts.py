@@ -28,7 +28,7 @@ def present(data: Trajectories, by: Breakdown) -> KeyedValues:
     """
     shape = (by.periods.n_periods, by.n_codes)
     n_keys = shape[0] * shape[1]
-    check_rows(KeyedValues(np.broadcast_to(np.int64(0), n_keys), np.empty(0)))
+    check_rows(n_keys)
     counts = np.zeros(n_keys, np.int64)
     for block in blocks(data):
         periods = by.periods.locate(block.t)

@@ -48,7 +48,8 @@ def statistics(data: Trajectories, by: Breakdown) -> KeyedValues:
     keys = np.concatenate([part.keys for part in parts])
     order = np.argsort(keys)
     values = np.concatenate([part.values for part in parts])
-    return check_rows(KeyedValues(keys[order], values[order]))
+    check_rows(keys.size)
+    return KeyedValues(keys[order], values[order])
 
 
 def _of_groups(groups: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> KeyedValues:
