@@ -81,9 +81,8 @@ class Inquiry:
     """One thing that can be asked."""
 
     name: str
-    explanation: str
-    zones: Literal["grid", "everywhere"]  # what it is broken down by if nothing is said
     value: str  # what a value is, in words
+    zones: Literal["grid", "everywhere"]  # what it is broken down by if nothing is said
     tally: Callable[[Trajectories, Breakdown], KeyedValues]
     columns: Callable[[npt.NDArray[np.int64], Breakdown], Columns]
     shape: Literal["zone", "line"] = "zone"  # what stands for a row on a map

@@ -104,7 +104,6 @@ COUNTS = Inquiry(
     "counts",
     "people present in a zone, on average over the timestamps of a period",
     "grid",
-    "people present at a time",
     present,
     zone_and_period,
 )
@@ -112,7 +111,6 @@ PROFILE = Inquiry(
     "profile",
     "people present at each time of day, on average over the days",
     "everywhere",
-    "people present at a time",
     present,
     zone_and_period,
     by_day=True,
@@ -122,7 +120,6 @@ HOTSPOTS = Inquiry(
     "hotspots",
     "the zones where most people are present, with how sure their rank is",
     "grid",
-    "people present at a time",
     present,
     zone_and_period,
     sorted_by_value=False,

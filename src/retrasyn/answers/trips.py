@@ -117,7 +117,6 @@ TRIPS = Inquiry(
     "trips",
     "length and duration of trips: mean, deciles and how many there are of each class",
     "everywhere",
-    "length and duration of trips",
     statistics,
     describe,
     sorted_by_value=False,
