@@ -104,8 +104,8 @@ def open_zones(
         crs: The coordinate system of the data; what could be degrees are degrees without it.
         named_by: The property that names a polygon, if its name is unusual.
     """
-    kind, _, number = str(asked).partition(":")
     made = isinstance(asked, Zones | Grid)
+    kind, _, number = ("", "", "") if made else str(asked).partition(":")
     if named_by is not None and (made or kind in {"grid", "h3"}):
         raise SettingError("`named_by` is a property of polygons; give zones in a file")
     if isinstance(asked, Zones):
