@@ -33,6 +33,7 @@ _GROUPS = {
     "Data": "Trajectories convert read write demo_city",
     "Synthesis": "synthesize Synthesis RunSettings METHODS Method Curator Roster Release",
     "Space": "Box Grid StateSpace",
+    "Answers": "ask AnswerTable",
     "Evaluation": "evaluate Scores",
     "Public maps": "open_map read_network RoadNetwork",
     "Made-up streams": "generate city_network",

@@ -18,6 +18,7 @@ from retrasyn._version import __version__
 
 if TYPE_CHECKING:
     from retrasyn.answers.asking import ask as ask
+    from retrasyn.answers.table import AnswerTable as AnswerTable
     from retrasyn.curator import Curator as Curator
     from retrasyn.data.converting import convert as convert
     from retrasyn.data.moving_objects.city_network import city_network as city_network
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AUTHORS": "retrasyn.interpretation",
+    "AnswerTable": "retrasyn.answers.table",
     "Box": "retrasyn.space.grid",
     "Curator": "retrasyn.curator",
     "Grid": "retrasyn.space.grid",

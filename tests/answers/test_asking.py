@@ -199,6 +199,36 @@ def test_streams_end_where_a_release_is_missing():
     assert (found.begins.tolist(), found.lengths.tolist()) == ([0, 3], [2, 1])
 
 
+@pytest.mark.parametrize("what", INQUIRIES)
+@pytest.mark.parametrize("side", [2, 64])
+def test_where_nobody_is_nothing_is_counted(what, side):
+    none = np.empty(0)
+    nobody = streams_of([(3, none.astype(np.int64), none, none)], Metadata(CLOCK))
+    by = breakdown(
+        INQUIRIES[what], range(3, 4), Metadata(CLOCK), zones=GridZones.of(Grid(BOX, side))
+    )
+
+    found = answer(INQUIRIES[what], nobody, [nobody], by)
+
+    assert not found["value"].any()
+    assert len(found) == {"counts": side**2, "profile": side**2, "hotspots": min(10, side**2)}.get(
+        what, 0
+    )
+
+
+def test_a_release_in_parts_is_asked_in_its_folder(tmp_path):
+    real = retrasyn.demo_city(n_users=50, n_timestamps=10, seed=1)
+    (tmp_path / "parts.parquet").mkdir()
+    result = retrasyn.synthesize(
+        real, window=3, grid=2, box=(0, 0, 10, 10), seed=1, parts=tmp_path / "parts.parquet"
+    )
+
+    with pytest.raises(InputError, match="no points to ask; those of a release in parts"):
+        result.counts()
+
+    assert ask(tmp_path / "parts.parquet", "counts", zones=result.grid)["value"].sum() > 0
+
+
 def test_asking_of_a_range_with_what_is_around_it_is_asking_of_everything():
     data = wanderers()
     whole = ask(data, "od", start=10, end=15, **ZONES)

@@ -206,6 +206,7 @@ def test_files_that_are_no_zones_are_refused(tmp_path):
     [
         ("wards", r"zones 'wards' are not known; choose grid:K, h3:RES or a file ending in \.geo"),
         ("grid:", "need a whole number after the colon"),
+        ("grid", "need a whole number after the colon"),
         ("h3:nine", "need a whole number after the colon"),
         ("grid:65", r"grid side 65 is outside 1\.\.64"),
         ("h3:16", "resolutions are 0 to 15"),

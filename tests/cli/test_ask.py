@@ -54,7 +54,7 @@ def test_the_highest_rows_are_printed_with_their_intervals(release, zones):
     outcome = run("ask", release, "counts", "--zones", zones)
 
     assert (outcome.code, outcome.err) == (0, "")
-    assert outcome.out.startswith("people present at a time")
+    assert outcome.out.startswith("people present in a zone, on average")
     rows = rows_of(outcome.out)
     values = [float(row["value"]) for row in rows]
     assert values == sorted(values, reverse=True)

@@ -80,6 +80,10 @@ def ask(
     """
     inquiry = find_inquiry(what)
     data, replicas, known = _opened(source)
+    if not data.n_points:
+        raise InputError(
+            "there are no points to ask; those of a release in parts are in its folder"
+        )
     span = span_of(data.first_t, data.last_t, start, end, data.clock)
     extent = Box(*box) if box else known.box if known else Box.around(data.x, data.y)
     if zones is None and inquiry.zones == "grid":

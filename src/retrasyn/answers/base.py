@@ -81,9 +81,8 @@ class Inquiry:
     """One thing that can be asked."""
 
     name: str
-    explanation: str
-    zones: Literal["grid", "everywhere"]  # what it is broken down by if nothing is said
     value: str  # what a value is, in words
+    zones: Literal["grid", "everywhere"]  # what it is broken down by if nothing is said
     tally: Callable[[Trajectories, Breakdown], KeyedValues]
     columns: Callable[[npt.NDArray[np.int64], Breakdown], Columns]
     shape: Literal["zone", "line"] = "zone"  # what stands for a row on a map
@@ -111,17 +110,18 @@ def count_keys(found: Iterable[npt.NDArray[np.int64]], n_keys: int) -> KeyedValu
             counts += np.bincount(keys, minlength=n_keys)
         seen = np.flatnonzero(counts)
         return KeyedValues(seen, counts[seen].astype(np.float64))
-    parts = [np.unique(keys, return_counts=True) for keys in found]
+    none = np.empty(0, np.int64)
+    parts = [(none, none), *(np.unique(keys, return_counts=True) for keys in found)]
     seen, places = np.unique(np.concatenate([keys for keys, _ in parts]), return_inverse=True)
-    times = np.concatenate([counts for _, counts in parts]) if parts else np.empty(0)
-    return check_rows(KeyedValues(seen, np.bincount(places, times, seen.size).astype(np.float64)))
+    check_rows(seen.size)
+    times = np.concatenate([counts for _, counts in parts])
+    return KeyedValues(seen, np.bincount(places, times, seen.size).astype(np.float64))
 
 
-def check_rows(found: KeyedValues) -> KeyedValues:
+def check_rows(n_rows: int) -> None:
     """Refuse an answer with too many rows."""
-    if found.keys.size > MAX_ROWS:
+    if n_rows > MAX_ROWS:
         raise SettingError(
-            f"the answer has {found.keys.size:,} rows, more than {MAX_ROWS:,}; ask for fewer or "
-            "larger zones, longer periods or a shorter time"
+            f"the answer has {n_rows:,} rows, more than {MAX_ROWS:,}; ask for fewer or larger "
+            "zones, longer periods or a shorter time"
         )
-    return found

@@ -28,7 +28,7 @@ def present(data: Trajectories, by: Breakdown) -> KeyedValues:
     """
     shape = (by.periods.n_periods, by.n_codes)
     n_keys = shape[0] * shape[1]
-    check_rows(KeyedValues(np.broadcast_to(np.int64(0), n_keys), np.empty(0)))
+    check_rows(n_keys)
     counts = np.zeros(n_keys, np.int64)
     for block in blocks(data):
         periods = by.periods.locate(block.t)
@@ -104,7 +104,6 @@ COUNTS = Inquiry(
     "counts",
     "people present in a zone, on average over the timestamps of a period",
     "grid",
-    "people present at a time",
     present,
     zone_and_period,
 )
@@ -112,7 +111,6 @@ PROFILE = Inquiry(
     "profile",
     "people present at each time of day, on average over the days",
     "everywhere",
-    "people present at a time",
     present,
     zone_and_period,
     by_day=True,
@@ -122,7 +120,6 @@ HOTSPOTS = Inquiry(
     "hotspots",
     "the zones where most people are present, with how sure their rank is",
     "grid",
-    "people present at a time",
     present,
     zone_and_period,
     sorted_by_value=False,

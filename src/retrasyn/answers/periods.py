@@ -53,10 +53,11 @@ class Periods:
     @classmethod
     def of_day(cls, span: range, by: str | int | None, clock: Clock | None) -> Periods:
         """Divide timestamps by the time of day, whatever the day."""
-        if _number(by or "1h") is not None:
+        by = "1h" if by is None else by
+        if _number(by) is not None:
             raise SettingError(f"`by={by}` is no part of a day; write for example 15min or 1h")
         t = np.arange(span.start, span.stop)
-        length = _length(by or "1h", clock)
+        length = _length(by, clock)
         begins = _since_midnight(t, clock, "a profile over the day") % _DAY // length * length
         times, codes = np.unique(begins, return_inverse=True)
         texts = [f"{at // 3_600_000_000:02}:{at // 60_000_000 % 60:02}" for at in times.tolist()]

@@ -144,6 +144,5 @@ def _merged(shapely: Any, shapes: Any, names: list[str]) -> tuple[Any, list[str]
         rows.setdefault(name, []).append(row)
     if len(rows) == len(names):
         return shapes, names
-    whole = [shapes[each[0]] if len(each) == 1 else shapely.union_all(shapes[each])
-             for each in rows.values()]  # fmt: skip
+    whole = [shapely.union_all(shapes[each]) for each in rows.values()]
     return np.array(whole, object), list(rows)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _COARSE, _FINER = 64, 16  # squares of the raster to a side, and to a side of those at a border
 _BORDER = -1
 _WIDER = 1e-9  # share of a square that it is widened by, for what rounding does at its walls
+_WIDER_THAN_SHAPES = 0.5  # the same where the shapes are not the last word, but nearly so
 _ROWS = 1 << 18  # points compared together
 _FEW = 1 << 18  # points, of all that were asked for, that are not worth a raster
 
@@ -35,6 +36,7 @@ class ShapeZones(Zones):
     shapes: Any  # [n_zones], of shapely
     box: Box  # where points are expected; elsewhere they are found, too, but not as quickly
     exact: Exact | None = None  # which zone a point is in, if shapes are not the last word
+    # Of how many points it was asked so far: [1].
     _seen: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     _raster: list[_Raster] = field(default_factory=list)  # made when it is worth it
 
@@ -47,7 +49,8 @@ class ShapeZones(Zones):
         if self._seen[0] < _FEW:
             return compare(x, y)
         if not self._raster:
-            self._raster.append(_Raster.of(self.shapes, self.box))
+            wider = _WIDER if self.exact is None else _WIDER_THAN_SHAPES
+            self._raster.append(_Raster.of(self.shapes, self.box, wider))
         zones = self._raster[0].look_up(x, y)
         unknown = np.flatnonzero(zones == _BORDER)
         for low in range(0, unknown.size, _ROWS):
@@ -81,19 +84,19 @@ class _Raster:
     zones: npt.NDArray[np.int32]  # [side, side], by row and column
 
     @classmethod
-    def of(cls, shapes: Any, box: Box) -> _Raster:
+    def of(cls, shapes: Any, box: Box, wider: float) -> _Raster:
         """Compare the shapes with a coarse raster, and with a finer one along their borders."""
         low, high = np.array(box[:2]), np.array(box[2:])
         size = (high - low) / (_COARSE * _FINER)
         row, column = np.divmod(np.arange(_COARSE**2), _COARSE)
-        coarse = _classify(shapes, low, size * _FINER, row, column)
+        coarse = _classify(shapes, low, size * _FINER, row, column, wider)
         zones = np.repeat(coarse, _FINER**2).reshape(-1, _FINER, _FINER)
         border = np.flatnonzero(coarse == _BORDER)
         within_row, within_column = np.divmod(np.arange(_FINER**2), _FINER)
         for some in np.array_split(border, max(1, border.size * _FINER**2 // _ROWS)):
             rows = (row[some, None] * _FINER + within_row).ravel()
             columns = (column[some, None] * _FINER + within_column).ravel()
-            fine = _classify(shapes, low, size, rows, columns)
+            fine = _classify(shapes, low, size, rows, columns, wider)
             zones[some] = fine.reshape(-1, _FINER, _FINER)
         tiles = zones.reshape(_COARSE, _COARSE, _FINER, _FINER)
         side = _COARSE * _FINER
@@ -120,10 +123,11 @@ def _classify(
     size: npt.NDArray[np.float64],
     row: npt.NDArray[np.int64],
     column: npt.NDArray[np.int64],
+    wider: float,
 ) -> npt.NDArray[np.int32]:
     """Return the zone of squares: none, the one that covers it before others, or a border."""
     x, y = low[0] + column * size[0], low[1] + row * size[1]
-    more_x, more_y = size * _WIDER
+    more_x, more_y = size * wider
     squares = load("shapely").box(
         x - more_x, y - more_y, x + size[0] + more_x, y + size[1] + more_y
     )

@@ -48,7 +48,8 @@ def statistics(data: Trajectories, by: Breakdown) -> KeyedValues:
     keys = np.concatenate([part.keys for part in parts])
     order = np.argsort(keys)
     values = np.concatenate([part.values for part in parts])
-    return check_rows(KeyedValues(keys[order], values[order]))
+    check_rows(keys.size)
+    return KeyedValues(keys[order], values[order])
 
 
 def _of_groups(groups: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> KeyedValues:
@@ -116,7 +117,6 @@ TRIPS = Inquiry(
     "trips",
     "length and duration of trips: mean, deciles and how many there are of each class",
     "everywhere",
-    "length and duration of trips",
     statistics,
     describe,
     sorted_by_value=False,

@@ -104,16 +104,17 @@ def open_zones(
         crs: The coordinate system of the data; what could be degrees are degrees without it.
         named_by: The property that names a polygon, if its name is unusual.
     """
-    if named_by is not None and (not isinstance(asked, str | Path) or ":" in str(asked)[:5]):
+    made = isinstance(asked, Zones | Grid)
+    kind, _, number = ("", "", "") if made else str(asked).partition(":")
+    if named_by is not None and (made or kind in {"grid", "h3"}):
         raise SettingError("`named_by` is a property of polygons; give zones in a file")
     if isinstance(asked, Zones):
         return asked
     if isinstance(asked, Grid):
         return GridZones.of(asked)
-    kind, colon, number = str(asked).partition(":")
-    if colon and kind == "grid":
+    if kind == "grid":
         return GridZones.of(Grid(box, _number(asked, number)))
-    if colon and kind == "h3":
+    if kind == "h3":
         from retrasyn.answers.hexagons import hexagons  # noqa: PLC0415 - needs an extra
 
         return hexagons(_number(asked, number), box, crs)
