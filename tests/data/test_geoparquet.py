@@ -58,11 +58,11 @@ def test_geopandas_opens_a_file_with_the_right_points_and_system(crs, tmp_path):
     assert frame["t"].tolist() == COLUMNS["t"]
 
 
-def test_times_are_added_on_request(tmp_path):
+def test_times_are_added_where_the_clock_is_known(tmp_path):
     clock = Clock("2008-02-02T08:00:00+08:00", 600.0)
     real = Trajectories.from_columns(**COLUMNS, clock=clock)
 
-    write(real, tmp_path / "out.geoparquet", datetime=True)
+    write(real, tmp_path / "out.geoparquet")
 
     frame = geopandas.read_parquet(tmp_path / "out.geoparquet")
     assert frame["time"].tolist() == [clock.time_of(t) for t in COLUMNS["t"]]

@@ -123,6 +123,7 @@ def test_a_folder_without_parts_is_refused(tmp_path):
         (["-o", "there.parquet", "--parts"], "is there already"),
         (["-o", "nowhere/out.parquet", "--parts"], "does not exist"),
         (["-o", "out.parquet", "--parts", "--datetime"], "--datetime cannot go with --parts"),
+        (["-o", "out.parquet", "--parts", "--no-datetime"], "--no-datetime cannot go with --parts"),
         (["-o", "out.parquet", "--address", "auto"], "--address auto needs --engine ray"),
         (["-o", "out.parquet", "--shards", "0"], "--shards"),
     ],

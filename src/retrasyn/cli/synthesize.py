@@ -49,8 +49,13 @@ def synthesize(
         bool, typer.Option("--anyway", help="Run even if hardly anybody is ever there.")
     ] = False,
     datetime: Annotated[
-        bool, typer.Option("--datetime", help="Add a column of real times to the output.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--datetime/--no-datetime",
+            help="A column of real times. (default: where the clock is known)",
+            show_default=False,
+        ),
+    ] = None,
     errors: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Standard errors of cells and flows: .parquet or .csv."),
@@ -185,14 +190,17 @@ def _folder_of_parts(out: Path, *, wanted: bool, kept: bool) -> Iterator[Path | 
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _check_output(out: Path, *, parts: bool, datetime: bool) -> None:
+def _check_output(out: Path, *, parts: bool, datetime: bool | None) -> None:
     """Refuse a place where the result could not be put."""
     from retrasyn.data.parts import check_new_folder
     from retrasyn.data.writing_files import check_writable
     from retrasyn.errors import SettingError
 
-    if parts and datetime:
-        raise SettingError("--datetime cannot go with --parts: every shard writes its own points")
+    if parts and datetime is not None:
+        raise SettingError(
+            f"--{'' if datetime else 'no-'}datetime cannot go with --parts: every shard writes its "
+            "own points, with their times where the clock is known"
+        )
     check_new_folder(out) if parts else check_writable(out)
 
 
