@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -64,8 +65,8 @@ def write_demand(data: Trajectories, folder: Path, zones: Zones, roads: Path | N
     write_lines(folder / "od.xml", "data", _intervals(demand, names))
     to_network = to_metres(data) if edges is None else edges.to_network
     shapes = _rings(zones, to_network)
-    within = [[] for _ in names] if edges is None else _edges_within(demand, edges, data)
-    write_lines(folder / "taz.xml", "tazs", _zones(names, shapes, within, edges))
+    within = {} if edges is None else _edges_within(demand, edges, data)
+    write_lines(folder / "taz.xml", "tazs", _zones(names, shapes, within))
     return demand
 
 
@@ -105,29 +106,34 @@ def _rings(zones: Zones, to_network: Moved) -> list[str]:
     return rings
 
 
-def _edges_within(demand: ZoneTrips, edges: SumoEdges, data: Trajectories) -> list[list[int]]:
-    """Return the edges of each zone; where trips end in one without any, the nearest edge."""
+def _edges_within(
+    demand: ZoneTrips, edges: SumoEdges, data: Trajectories
+) -> dict[int, list[tuple[str, float]]]:
+    """Return edges and their lengths by zone; where trips end but none is, the nearest edge."""
     codes = demand.zones.locate(edges.x, edges.y)
-    within: list[list[int]] = [[] for _ in range(demand.zones.n_zones)]
-    for edge in np.flatnonzero(codes < demand.zones.n_zones).tolist():
-        within[codes[edge]].append(edge)
-    ends = ((demand.trips.first, demand.origins), (demand.trips.last, demand.destinations))
-    rows, zones = (np.concatenate(parts) for parts in zip(*ends, strict=True))
-    there, first = np.unique(zones, return_index=True)
+    members: dict[int, list[int]] = {}
+    for edge, zone in enumerate(codes.tolist()):
+        members.setdefault(zone, []).append(edge)
+    rows = np.concatenate([demand.trips.first, demand.trips.last])
+    there, first = np.unique(
+        np.concatenate([demand.origins, demand.destinations]), return_index=True
+    )
     for zone, row in zip(there.tolist(), rows[first].tolist(), strict=True):
-        if not within[zone]:
+        if zone not in members:
             far = np.hypot(edges.x - data.x[row], edges.y - data.y[row])
-            within[zone] = [int(far.argmin())]
-    return within
+            members[zone] = [int(far.argmin())]
+    return {
+        zone: [(edges.names[edge], float(edges.length[edge])) for edge in found]
+        for zone, found in members.items()
+    }
 
 
 def _zones(
-    names: list[str], shapes: list[str], within: list[list[int]], edges: SumoEdges | None
+    names: list[str], shapes: list[str], within: dict[int, list[tuple[str, float]]]
 ) -> Iterator[str]:
-    for name, shape, members in zip(names, shapes, within, strict=True):
+    for zone, (name, shape) in enumerate(zip(names, shapes, strict=True)):
         yield f'<taz id="{name}" shape="{shape}">'
-        for edge in members:
-            assert edges is not None  # noqa: S101 - there are none otherwise
-            likely = f'id="{edges.names[edge]}" weight="{max(edges.length[edge], 0.01):.2f}"'
+        for edge, length in within.get(zone, []):
+            likely = f'id={quoteattr(edge)} weight="{max(length, 0.01):.2f}"'
             yield f"<tazSource {likely}/><tazSink {likely}/>"
         yield "</taz>"

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import gzip
+import math
+import warnings
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from xml.etree.ElementTree import ParseError, iterparse
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from retrasyn.errors import InputError
-from retrasyn.exports.systems import to_metres
+from retrasyn.exports.systems import metric, to_metres
 from retrasyn.files import replacing
+from retrasyn.roads.extras import load
 from retrasyn.roads.network import CLASS_RATIO, RoadNetwork
 from retrasyn.roads.projecting import in_system
 from retrasyn.roads.reading_networks import read_network
@@ -128,26 +133,39 @@ def _location(location: dict[str, str], data: Trajectories) -> tuple[Moved, Move
 def _write_plain(path: Path, folder: Path, data: Trajectories) -> SumoEdges:
     """Write the roads of a public map for netconvert, as roads.nod.xml and roads.edg.xml."""
     network = in_system(read_network(path), data.crs, Box.around(data.x, data.y), path.name)
-    metres = to_metres(data)
+    metres, system = to_metres(data), metric(data)
     x, y = metres(network.x, network.y)
-    corner = np.floor([x.min(), y.min()])  # the window of SUMO flickers far from 0,0
+    west, south = math.floor(x.min()), math.floor(y.min())  # the window of SUMO flickers far off
+    x, y = x - west, y - south
+    location = _told_location(system, (west, south), (float(x.max()), float(y.max())))
+    write_lines(folder / "roads.nod.xml", "nodes", chain([location], _nodes(x, y)))
+    write_lines(folder / "roads.edg.xml", "edges", _edges(network))
+    ways = np.concatenate([network.one_way >= 0, network.one_way <= 0])  # [2 * n_edges]
+    names = np.array([f"{sign}{edge}" for sign in ("", "-") for edge in range(network.n_edges)])
+    middle_x, middle_y = (
+        np.tile((column[network.tail] + column[network.head]) / 2, 2)[ways]
+        for column in (network.x, network.y)
+    )
+    chord = np.hypot(x[network.tail] - x[network.head], y[network.tail] - y[network.head])
+    length = np.tile(chord, 2)[ways]
 
     def to_network(x: Any, y: Any) -> Points:
         there = metres(x, y)
-        return there[0] - corner[0], there[1] - corner[1]
+        return there[0] - west, there[1] - south
 
-    x, y = to_network(network.x, network.y)
-    chord = np.hypot(x[network.tail] - x[network.head], y[network.tail] - y[network.head])
-    write_lines(folder / "roads.nod.xml", "nodes", _nodes(x, y))
-    write_lines(folder / "roads.edg.xml", "edges", _edges(network))
-    ways = np.concatenate([network.one_way >= 0, network.one_way <= 0])  # [2 * n_edges]
-    names = [f"{sign}{edge}" for sign in ("", "-") for edge in range(network.n_edges)]
-    middles = [
-        np.tile((column[network.tail] + column[network.head]) / 2, 2)[ways]
-        for column in (network.x, network.y)
-    ]
-    kept = [name for name, may in zip(names, ways.tolist(), strict=True) if may]
-    return SumoEdges(kept, *middles, np.tile(chord, 2)[ways], to_network)
+    return SumoEdges(names[ways].tolist(), middle_x, middle_y, length, to_network)
+
+
+def _told_location(system: str | None, corner: tuple[int, int], size: tuple[float, float]) -> str:
+    """Return what a network says of where it lies, from which it can be read again."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the form that SUMO reads says less than others
+        told = "!" if system is None else load("pyproj").CRS(system).to_proj4()
+    boundary = f"0,0,{size[0]:.2f},{size[1]:.2f}"
+    return (
+        f'<location netOffset="{-corner[0]},{-corner[1]}" convBoundary="{boundary}" '
+        f'origBoundary="{boundary}" projParameter={quoteattr(told)}/>'
+    )
 
 
 def _nodes(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> Iterator[str]:

@@ -50,7 +50,7 @@ def in_metres(data: Trajectories) -> Trajectories:
     Points of an unknown system that could not be degrees are taken to be in metres.
     """
     data = named(data)
-    system = _metric(data)
+    system = metric(data)
     if data.crs is None or system == data.crs:
         return data
     assert system is not None  # noqa: S101 - so has the data
@@ -60,13 +60,13 @@ def in_metres(data: Trajectories) -> Trajectories:
 def to_metres(data: Trajectories) -> Moved:
     """Return the way from the coordinates of the data to metres."""
     data = named(data)
-    system = _metric(data)
+    system = metric(data)
     if data.crs is None or system is None or system == data.crs:
         return lambda x, y: (x, y)
     return Projection(data.crs, system)
 
 
-def _metric(data: Trajectories) -> str | None:
+def metric(data: Trajectories) -> str | None:
     """Return a system in metres that suits the data; None if theirs is not known."""
     if data.crs is None or _has_metres(data.crs):
         return data.crs

@@ -50,8 +50,13 @@ class TripEnds:
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> TripEnds:
         """Return some of the trips."""
-        columns = (self.streams, self.departures, self.first, self.last)
-        return TripEnds(*(column[chosen] for column in columns), self.n_still)
+        return TripEnds(
+            self.streams[chosen],
+            self.departures[chosen],
+            self.first[chosen],
+            self.last[chosen],
+            self.n_still,
+        )
 
     @property
     def n_trips(self) -> int:

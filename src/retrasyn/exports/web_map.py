@@ -155,6 +155,7 @@ def _write(
         from pmtiles.writer import Writer  # noqa: PLC0415 - as above
     except ImportError:
         raise MissingExtra('pmtiles is not installed: pip install "retrasyn[geo]"') from None
+    untyped: Any = Writer
     low, high = zooms[0], zooms[-1]
     west, south, east, north = (round(1e7 * degrees) for degrees in bounds)
     header = {
@@ -176,7 +177,7 @@ def _write(
     ]
     about = {"name": path.stem, "format": "pbf", "type": "overlay", "vector_layers": layers}
     with replacing(path) as temporary, temporary.open("wb") as file:
-        writer = Writer(file)
+        writer: Any = untyped(file)
         by_number = {zxy_to_tileid(*place): found for place, found in shapes.items()}
         for number in sorted(by_number):
             writer.write_tile(number, gzip.compress(tile_bytes(by_number[number]), mtime=0))
