@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from retrasyn.answers.asking import grid_beside
@@ -53,6 +54,7 @@ class Export:
     endings: tuple[str, ...]  # of the output; none: a folder
     write: Callable[[_Wish], list[str]]  # returns what there is to say
     options: tuple[str, ...] = ()
+    is_timed: bool = True  # whether it needs a clock
 
 
 def _kepler(wish: _Wish) -> list[str]:
@@ -77,8 +79,11 @@ def _sumo(wish: _Wish) -> list[str]:
     zones = (
         GridZones.of(usual) if wish.zones is None else open_zones(wish.zones, box=box, crs=data.crs)
     )
-    folder.mkdir(exist_ok=True)
-    demand = write_demand(data, folder, zones, wish.roads)
+    with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as made:
+        demand = write_demand(data, Path(made), zones, wish.roads)
+        folder.mkdir(exist_ok=True)
+        for file in Path(made).iterdir():
+            file.replace(folder / file.name)
     held = (
         f"{demand.trips.n_trips:,} trips between {zones.n_zones:,} zones; "
         f"{demand.trips.n_still:,} streams of one point make no trip, "
@@ -119,8 +124,14 @@ EXPORTS: dict[str, Export] = {
         Export("matsim", "a population", (".xml", ".xml.gz"), _matsim),
         Export("kepler", "lines with times", (".geojson", ".json"), _kepler),
         Export("qgis", "a layer with times and style", (".gpkg",), _qgis),
-        Export("pmtiles", "vector tiles for web maps", (".pmtiles",), _tiles),
-        Export("geoparquet2", "GeoParquet 2.0", (".parquet", ".geoparquet"), _geoparquet),
+        Export("pmtiles", "vector tiles for web maps", (".pmtiles",), _tiles, is_timed=False),
+        Export(
+            "geoparquet2",
+            "GeoParquet 2.0",
+            (".parquet", ".geoparquet"),
+            _geoparquet,
+            is_timed=False,
+        ),
     )
 }
 
@@ -163,6 +174,11 @@ def export(
     if not source.n_points:
         raise OutputError("there are no points to write; those of a release in parts are elsewhere")
     data = replace(source, clock=clock or source.clock, crs=crs or source.crs)
+    if row.is_timed and data.clock is None:
+        raise SettingError(
+            f"{row.name} needs real times, and it is not known when timestamp 0 was; say so, for "
+            "example `begin=2026-05-04T06:00+02:00` and `every=10min`"
+        )
     return row.write(_Wish(data, path, zones, grid, None if roads is None else Path(roads)))
 
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from retrasyn.errors import InputError
 from retrasyn.exports.systems import metric, to_metres
-from retrasyn.files import replacing
 from retrasyn.roads.extras import load
 from retrasyn.roads.network import CLASS_RATIO, RoadNetwork
 from retrasyn.roads.projecting import in_system
@@ -187,7 +186,7 @@ def _edges(network: RoadNetwork) -> Iterator[str]:
 
 def write_lines(path: Path, root: str, lines: Iterator[str]) -> None:
     """Write a file of XML, an element to a line."""
-    with replacing(path) as temporary, temporary.open("w") as file:
+    with path.open("w") as file:
         file.write(f"<{root}>\n")
         file.writelines(f"{line}\n" for line in lines)
         file.write(f"</{root}>\n")
