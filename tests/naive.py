@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 Box: TypeAlias = tuple[float, float, float, float]  # x0, y0, x1, y1
@@ -1886,3 +1887,70 @@ def share(masses: list[float]) -> list[float]:
 def _ratio(above: float, below: float) -> float:
     """Divide; 0 / 0 is 0."""
     return above / below if below != 0 else 0.0
+
+
+# Answers: what people ask of streams. A zone is a function of x and y; outside all of them is "-".
+
+Rings: TypeAlias = list[list[tuple[float, float]]]  # the outer ring, then holes, each closed
+
+
+def zone_of(x: float, y: float, zones: dict[str, Rings]) -> str:
+    """Return the first zone a point is in, by how often a ray to the right crosses its rings."""
+    for name, rings in zones.items():
+        crossings = 0
+        for ring in rings:
+            for (x0, y0), (x1, y1) in pairwise(ring):
+                if (y0 > y) != (y1 > y) and x < x0 + (y - y0) / (y1 - y0) * (x1 - x0):
+                    crossings += 1
+        if crossings % 2:
+            return name
+    return "-"
+
+
+def people_present(
+    paths: list[Path], where: Callable[[float, float], str], when: Callable[[int], Any], n: int
+) -> dict[tuple[Any, str], float]:
+    """Return the mean number of points by period and zone, over timestamps 0 to n - 1."""
+    points: Counter[tuple[Any, str]] = Counter()
+    for begin, path in paths:
+        for step, (x, y) in enumerate(path):
+            if when(begin + step) is not None:
+                points[when(begin + step), where(x, y)] += 1
+    sizes = Counter(when(t) for t in range(n))
+    return {key: count / sizes[key[0]] for key, count in points.items()}
+
+
+def moves_between(
+    paths: list[Path], where: Callable[[float, float], str], when: Callable[[int], Any]
+) -> Counter[tuple[Any, str, str]]:
+    """Count moves from a zone to another, by the period in which they arrive."""
+    moves: Counter[tuple[Any, str, str]] = Counter()
+    for begin, path in paths:
+        for step in range(1, len(path)):
+            origin, destination = where(*path[step - 1]), where(*path[step])
+            if origin != destination and when(begin + step) is not None:
+                moves[when(begin + step), origin, destination] += 1
+    return moves
+
+
+def trips_between(
+    paths: list[Path], where: Callable[[float, float], str], when: Callable[[int], Any]
+) -> Counter[tuple[Any, str, str]]:
+    """Count streams by the zones of their first and last points, and the period of the first."""
+    return Counter(
+        (when(begin), where(*path[0]), where(*path[-1]))
+        for begin, path in paths
+        if when(begin) is not None
+    )
+
+
+def spread_of(values: list[float]) -> dict[str, float]:
+    """Return mean and deciles; between two values in proportion."""
+    ordered = sorted(values)
+    spread = {"mean": sum(ordered) / len(ordered)}
+    for tenth in range(1, 10):
+        place = tenth * (len(ordered) - 1) / 10
+        low = int(place)
+        high = min(low + 1, len(ordered) - 1)
+        spread[f"decile {tenth}"] = ordered[low] + (place - low) * (ordered[high] - ordered[low])
+    return spread

@@ -76,7 +76,7 @@ def ask(
     >>> import retrasyn
     >>> city = retrasyn.demo_city(n_users=50, n_timestamps=20, seed=1)
     >>> float(retrasyn.ask(city, "counts", zones="grid:1").columns["value"][0])
-    50.0
+    18.35
     """
     inquiry = find_inquiry(what)
     data, replicas, known = _opened(source)

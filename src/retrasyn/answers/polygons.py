@@ -14,12 +14,12 @@ from retrasyn.answers.zones import MAX_ZONES, OUTSIDE
 from retrasyn.errors import InputError, SettingError
 from retrasyn.roads.coordinates import WGS84, is_degrees
 from retrasyn.roads.extras import load, reason
+from retrasyn.space import Box
+from retrasyn.space.grid import format_box
 from retrasyn.space.projection import Projection
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from retrasyn.space import Box
 
 ENDINGS = (".geojson", ".json", ".gpkg", ".shp", ".fgb")
 _NAMES = ("name", "zone", "zone_name", "district", "label", "id", "code", "zone_id")
@@ -49,6 +49,7 @@ def read_polygons(path: Path, box: Box, crs: str | None, named_by: str | None) -
     shapes, names = _merged(shapely, _in_system(shapely, shapes, system, box, crs, path), names)
     if len(names) > MAX_ZONES:
         raise InputError(f"{path} has {len(names):,} zones, more than {MAX_ZONES:,}; merge some")
+    _check_place(path, Box(*shapely.total_bounds(shapes).tolist()), box)
     if OUTSIDE in names:
         raise InputError(f"{path} has a zone named {OUTSIDE!r}, which is what lies in none")
     within = shapely.point_on_surface(shapes)
@@ -63,6 +64,15 @@ def _check(path: Path) -> None:
         raise SettingError(f"zones {str(path)[:80]!r} are not known; choose {known}")
     if not os.path.exists(path):  # noqa: PTH110 - Path.exists fails on a name too long
         raise InputError(f"zones {path} do not exist; check the path")
+
+
+def _check_place(path: Path, own: Box, box: Box) -> None:
+    """Refuse zones that lie elsewhere than the data."""
+    if own.x0 > box.x1 or own.x1 < box.x0 or own.y0 > box.y1 or own.y1 < box.y0:
+        raise InputError(
+            f"zones of {path} lie in {format_box(own)}, the data in {format_box(box)}: are they of "
+            "another place, or in other coordinates?"
+        )
 
 
 def _read(path: Path) -> tuple[str | None, Any, dict[str, Any]]:

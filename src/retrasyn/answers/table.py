@@ -65,6 +65,13 @@ class AnswerTable:
         """Return a column as an array, or None if nothing is known."""
         return self.columns[column]
 
+    def __repr__(self) -> str:
+        return f"AnswerTable({self.inquiry.name}: {len(self):,} rows, {self.n_replicas} replicas)"
+
+    def __arrow_c_stream__(self, schema: Any = None) -> Any:
+        """Be read by pandas, polars, duckdb and others as a table."""
+        return self.to_frame().__arrow_c_stream__(schema)
+
     def to_frame(self) -> pa.Table:
         """Return a pyarrow table, which pandas, polars and duckdb read directly."""
         types = {name: _TYPES.get(name, pa.string()) for name in self.columns}
@@ -148,7 +155,8 @@ class AnswerTable:
         shapes = shapely.from_geojson(np.array(self._geometries().to_pylist(), object))
         binary = pa.array(shapely.to_wkb(shapes), pa.binary())
         kinds = sorted({shape.geom_type for shape in shapes if shape is not None})
-        about = geoparquet.entry_of(self.crs, kinds, shapely.total_bounds(shapes))
+        bounds = shapely.total_bounds(shapes) if kinds else ()
+        about = geoparquet.entry_of(self.crs, kinds, bounds)
         table = self.to_frame().append_column(geoparquet.GEOMETRY, binary)
         return table.replace_schema_metadata({**(table.schema.metadata or {}), **about})
 
@@ -171,7 +179,7 @@ def _places(names: pa.Array, column: Any) -> pa.Array:
 
 def _line(line: list[list[float]]) -> str | None:
     """Return a line between two places, or the place that both are."""
-    if line != line:  # noqa: PLR0124 - NaN: an end is outside
+    if not np.isfinite(line).all():  # an end is outside
         return None
     if line[0] == line[1]:
         return json.dumps({"type": "Point", "coordinates": line[0]})

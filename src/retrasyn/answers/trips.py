@@ -21,9 +21,9 @@ _TENTHS = np.arange(1, 10) / 10
 _CLASSES = np.array([digit * 10.0**power for power in range(-3, 7) for digit in (1, 2, 5)])
 """Where classes end: 1, 2, 5, 10, 20, 50 and so on; the last one does not end."""
 _NAMES = np.array(
-    ["mean", *(f"p{10 * tenth}" for tenth in range(1, 10)), "trips"]
+    ["mean", *(f"decile {tenth}" for tenth in range(1, 10)), "trips"]
     + [f"trips below {_CLASSES[0]:g}"]
-    + [f"trips of {low:g} to {high:g}" for low, high in pairwise(_CLASSES)]
+    + [f"trips {low:g} to {high:g}" for low, high in pairwise(_CLASSES)]
     + [f"trips from {_CLASSES[-1]:g}"],
 )
 _N_MEANS = 10  # statistics that are of trips, not numbers of them
@@ -97,7 +97,7 @@ def describe(keys: npt.NDArray[np.int64], by: Breakdown) -> Columns:
     rest, statistic = np.divmod(keys, _NAMES.size)
     groups, measure = np.divmod(rest, len(_MEASURES))
     periods, zones = np.divmod(groups, by.n_codes)
-    units: Any = np.array(["km" if by.degrees else "coordinates", _step(by)[1]])
+    units: Any = np.array(["km" if by.degrees else "units", _step(by)[1]])
     return {
         **by.zone_columns(zone=zones),
         **by.period_columns(periods),
@@ -116,7 +116,7 @@ TRIPS = Inquiry(
     "trips",
     "length and duration of trips: mean, deciles and how many there are of each class",
     "everywhere",
-    "see statistic and unit",
+    "length and duration of trips",
     statistics,
     describe,
     sorted_by_value=False,

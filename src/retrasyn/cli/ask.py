@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from retrasyn.answers.table import AnswerTable
 
 _SHOWN = 20  # rows on a terminal
+_TOGETHER = {
+    *("timestamps", "value", "standard_error", "low", "high", "unclear"),
+    *("rank", "rank_low", "rank_high", "in_top"),
+}
+"""Columns that are printed in another way, or not at all."""
 
 
 @saying_stopped()
@@ -128,31 +134,41 @@ def _top_rows(found: AnswerTable) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    inquiry = found.inquiry
     rows = np.arange(len(found))
-    if inquiry.sorted_by_value:
+    if found.inquiry.sorted_by_value:
         rows = np.argsort(-found["value"], kind="stable")
-    shown = found.to_frame().take(rows[:_SHOWN])
-    hidden = {"low", "high"} | ({"standard_error", "unclear"} if not found.n_replicas else set())
-    names = [name for name in shown.column_names if name not in hidden]
-    table = Table(*names, title=inquiry.value, title_justify="left")
-    for row in shown.to_pylist():
-        table.add_row(*(Text(_cell(name, row)) for name in names))
+    zone = None if found.clock is None else found.clock.time_of(0).tzinfo
+    shown = [_words(row, zone) for row in found.to_frame().take(rows[:_SHOWN]).to_pylist()]
+    table = Table(*shown[0], title=found.inquiry.value, title_justify="left")
+    for row in shown:
+        table.add_row(*map(Text, row.values()))
     return table
 
 
-def _cell(name: str, row: dict[str, Any]) -> str:
-    """Return one value as it is printed; an interval stands beside its standard error."""
-    value = row[name]
-    if value is None:
-        return ""
-    if name == "standard_error":
-        return f"{value:,.4g} ({row['low']:,.4g} to {row['high']:,.4g})"
-    if name == "unclear":
-        return "unclear" if value else ""
-    if name == "time":
-        return f"{value:%Y-%m-%d %H:%M}"
-    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+def _words(row: dict[str, Any], zone: tzinfo | None) -> dict[str, str]:
+    """Return the values of a row as they are printed: times on the clock of the data."""
+    words = {name: str(value) for name, value in row.items() if name not in _TOGETHER}
+    if "time" in row:
+        del words["t"]
+        words["time"] = f"{row['time'].astimezone(zone):%Y-%m-%d %H:%M}"
+    words["value"] = _figure(row["value"])
+    if row["standard_error"] is not None:
+        words["value"] += f" ± {_figure(row['standard_error'])}"
+        words["90 %"] = f"{_figure(row['low'])} to {_figure(row['high'])}"
+    if row["unclear"] is not None:
+        words.setdefault("90 %", "")
+        words[""] = "unclear" if row["unclear"] else ""
+    if "rank" in row:
+        words = {"rank": str(row["rank"]), **words}
+    if row.get("rank_low") is not None:
+        words["rank"] += f" ({row['rank_low']} to {row['rank_high']})"
+        words["in top"] = f"{row['in_top']:.0%}"
+    return words
+
+
+def _figure(value: float) -> str:
+    """Return a number to three digits, without an exponent."""
+    return f"{float(f'{value:.3g}'):,.12g}"
 
 
 def _chance(found: AnswerTable) -> str:
