@@ -139,7 +139,7 @@ def synthesize(
             )
         with replacing(receipt_path) as temporary:
             if errors is not None and table is not None:
-                table.write(errors)
+                table.write(errors, synthetic.clock)
             receipt = (
                 write_with_receipt(synthetic, receipt, out, temporary, datetime=datetime)
                 if folder is None
