@@ -11,6 +11,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
+import bench_answers
 import bench_device
 import bench_end_to_end
 import bench_import
@@ -19,6 +20,7 @@ import bench_map
 import bench_metrics
 import bench_oracles
 import bench_ray
+import bench_replicas
 import bench_service
 import bench_steered
 import bench_synthesis
@@ -38,8 +40,10 @@ def main() -> int:
         bench_trips,
         bench_end_to_end,
         bench_metrics,
+        bench_answers,
         bench_oracles,
         bench_ray,
+        bench_replicas,
         bench_service,
         bench_viewer,
         bench_map,

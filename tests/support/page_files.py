@@ -1,13 +1,16 @@
 """The small files that pages speak of."""
 
+import dataclasses
 import gzip
 import shutil
 from pathlib import Path
 
 import retrasyn
+from retrasyn.data.metadata import Clock
 from retrasyn.data.writing_roads import write_roads
 from retrasyn.simulation.city import city_roads
 from support import exported
+from support.asked import write_zones
 from support.command_line import run
 from support.made_tiles import made_vector
 
@@ -24,6 +27,9 @@ def make_files(folder: Path) -> None:
     run("synthesize", folder / "real.parquet", "-o", folder / "synthetic.parquet", *_OPTIONS)
     for name in ("one", "other"):
         shutil.copy(folder / "synthetic.parquet", folder / f"{name}.parquet")
+    clock = Clock("2026-05-04T08:00:00+02:00", 900.0)
+    retrasyn.write(dataclasses.replace(real, clock=clock), folder / "town.parquet")
+    write_zones(folder / "districts.geojson")
     for path in folder.glob("synthetic.*"):
         shutil.copy(path, folder / "demo-out" / path.name)
     _map_files(folder)

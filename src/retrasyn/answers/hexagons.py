@@ -56,7 +56,7 @@ def hexagons(resolution: int, box: Box, crs: str | None) -> ShapeZones:
         place = np.minimum(np.searchsorted(numbers, found), numbers.size - 1)
         return np.where(numbers[place] == found, place, numbers.size).astype(np.int32)
 
-    return ShapeZones(cells, centres, (), shapely.polygons(lines), exact)
+    return ShapeZones(cells, centres, (), shapely.polygons(lines), box, exact)
 
 
 def _as_they_are(

@@ -54,7 +54,7 @@ def read_polygons(path: Path, box: Box, crs: str | None, named_by: str | None) -
         raise InputError(f"{path} has a zone named {OUTSIDE!r}, which is what lies in none")
     within = shapely.point_on_surface(shapes)
     centres = np.stack([shapely.get_x(within), shapely.get_y(within)], axis=1)
-    return ShapeZones(names, centres, tuple(notes), shapes)
+    return ShapeZones(names, centres, tuple(notes), shapes, box)
 
 
 def _check(path: Path) -> None:

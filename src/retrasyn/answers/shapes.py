@@ -17,6 +17,8 @@ from retrasyn.roads.extras import load
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from retrasyn.space import Box
+
     Exact = Callable[[npt.NDArray[np.float64], npt.NDArray[np.float64]], npt.NDArray[np.int32]]
 
 _COARSE, _FINER = 64, 16  # squares of the raster to a side, and to a side of those at a border
@@ -31,6 +33,7 @@ class ShapeZones(Zones):
     """Polygons in the coordinates of the data; where they overlap, the first one wins."""
 
     shapes: Any  # [n_zones], of shapely
+    box: Box  # where points are expected; elsewhere they are found, too, but not as quickly
     exact: Exact | None = None  # which zone a point is in, if shapes are not the last word
     _seen: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     _raster: list[_Raster] = field(default_factory=list)  # made when it is worth it
@@ -44,7 +47,7 @@ class ShapeZones(Zones):
         if self._seen[0] < _FEW:
             return compare(x, y)
         if not self._raster:
-            self._raster.append(_Raster.of(self.shapes))
+            self._raster.append(_Raster.of(self.shapes, self.box))
         zones = self._raster[0].look_up(x, y)
         unknown = np.flatnonzero(zones == _BORDER)
         for low in range(0, unknown.size, _ROWS):
@@ -60,8 +63,13 @@ class ShapeZones(Zones):
     def _compare(
         self, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.int32]:
-        points = load("shapely").points(x, y)
-        return _first(self.shapes, points, "intersects")
+        shapely = load("shapely")
+        shapely.prepare(self.shapes)
+        points, near = shapely.STRtree(self.shapes).query(shapely.points(x, y))
+        within = shapely.intersects_xy(self.shapes[near], x[points], y[points])
+        zones = np.full(x.size, self.n_zones, np.int32)
+        np.minimum.at(zones, points[within], near[within].astype(np.int32))
+        return zones
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,14 +79,12 @@ class _Raster:
     low: npt.NDArray[np.float64]  # [2]
     size: npt.NDArray[np.float64]  # [2], of a square
     zones: npt.NDArray[np.int32]  # [side, side], by row and column
-    outside: int
 
     @classmethod
-    def of(cls, shapes: Any) -> _Raster:
+    def of(cls, shapes: Any, box: Box) -> _Raster:
         """Compare the shapes with a coarse raster, and with a finer one along their borders."""
-        x0, y0, x1, y1 = load("shapely").total_bounds(shapes)
-        low, outside = np.array([x0, y0]), len(shapes)
-        size = np.maximum((np.array([x1, y1]) - low) / (_COARSE * _FINER), np.finfo(float).tiny)
+        low, high = np.array(box[:2]), np.array(box[2:])
+        size = (high - low) / (_COARSE * _FINER)
         row, column = np.divmod(np.arange(_COARSE**2), _COARSE)
         coarse = _classify(shapes, low, size * _FINER, row, column)
         zones = np.repeat(coarse, _FINER**2).reshape(-1, _FINER, _FINER)
@@ -91,7 +97,7 @@ class _Raster:
             zones[some] = fine.reshape(-1, _FINER, _FINER)
         tiles = zones.reshape(_COARSE, _COARSE, _FINER, _FINER)
         side = _COARSE * _FINER
-        return cls(low, size, tiles.transpose(0, 2, 1, 3).reshape(side, side), outside)
+        return cls(low, size, tiles.transpose(0, 2, 1, 3).reshape(side, side))
 
     def look_up(
         self, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]
@@ -100,13 +106,11 @@ class _Raster:
         side = len(self.zones)
         column = np.floor((x - self.low[0]) / self.size[0])
         row = np.floor((y - self.low[1]) / self.size[1])
-        beyond = (column < -1) | (row < -1) | (column > side) | (row > side)
         inner_row, inner_column = (
             np.clip(each, 0, side - 1).astype(np.int32) for each in (row, column)
         )
         zones: npt.NDArray[np.int32] = self.zones[inner_row, inner_column]
         zones[(column < 0) | (row < 0) | (column >= side) | (row >= side)] = _BORDER
-        zones[beyond] = self.outside
         return zones
 
 
