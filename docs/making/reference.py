@@ -26,7 +26,7 @@ NOTE = "<!-- Written by `make reference` from the code; change the code, not thi
 _BOUNDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 _SETTING_PAGES = {"campaign": "service.md", "map": "map.md#base-maps"}
 _GROUPS = {
-    "Data": "Trajectories convert read write demo_city",
+    "Data": "Trajectories convert read write export demo_city",
     "Synthesis": "synthesize Synthesis RunSettings METHODS Method Curator Roster Release",
     "Space": "Box Grid StateSpace",
     "Evaluation": "evaluate Scores",

@@ -105,6 +105,7 @@ def test_what_is_told_of_clock_and_system_stands_in_the_output(tmp_path):
         (["--to", "kepler", "-o", "o.json", "--begin", "2026-05-04", "--every", "x"], ["'x'"]),
         (["--to", "pmtiles", "-o", "o.pmtiles"], ["--crs EPSG:3857"]),
         (["--to", "pmtiles", "-o", "o.pmtiles", "--crs", "moon"], ["moon"]),
+        (["--to", "sumo", "-o", "s", "--crs", "moon"], ["'moon'"]),
         (["--to", "sumo", "-o", "s", "--zones", "none.geojson"], ["none.geojson"]),
         (["--to", "sumo", "-o", "s", "--zones", "grid:x"], ["grid:x"]),
         (["--to", "sumo", "-o", "s", "--roads", "none.net.xml"], ["none.net.xml"]),

@@ -18,6 +18,8 @@ from retrasyn.exports.sumo import write_demand
 from retrasyn.space import Box, Grid
 from support.exported import CLOCK, city, in_degrees, plain, roads, run_sumo, sumo_home
 
+LOCATION = b"<location netOffset='0,0' projParameter='!'/>"
+
 
 @pytest.fixture(scope="module")
 def real():
@@ -217,13 +219,12 @@ def test_trips_outside_all_zones_are_counted_apart(real, tmp_path):
     [
         (b"<net>", "cannot be read as a SUMO network"),
         (b"", "cannot be read as a SUMO network"),
-        (b"<net><location netOffset='0,0'/></net>", "has no edge for cars"),
+        (b"<net><edge id='a'><lane shape='0,0 1,1'/></edge></net>", "cannot be read .*netOffset"),
+        (b"<net>%s<edge id='a'><lane/></edge></net>" % LOCATION, "cannot be read .*shape"),
+        (b"<net>%s<edge id='a'><lane shape='a'/></edge></net>" % LOCATION, "cannot be read"),
+        (b"<net>%s</net>" % LOCATION, "has no edge for cars"),
         (
-            b"<net><edge id='a'><lane shape='0,0 1,1'/></edge></net>",
-            "says no location",
-        ),
-        (
-            b"<net><location a='b'/><edge id='a'><lane shape='0,0 1,1' allow='tram'/></edge></net>",
+            b"<net>%s<edge id='a'><lane shape='0,0 1,1' allow='tram'/></edge></net>" % LOCATION,
             "has no edge for cars",
         ),
     ],

@@ -44,6 +44,12 @@ def test_points_without_a_place_on_earth_have_none_on_a_map():
         in_degrees(plain(x=[1000.0, 2000.0, 5000.0]), "a map")
 
 
+@pytest.mark.parametrize("bring", [lambda data: in_degrees(data, "a map"), in_metres])
+def test_degrees_that_are_none_are_refused(bring):
+    with pytest.raises(OutputError, match=r"in EPSG:4326 reach a latitude of 5000, .* `crs`"):
+        bring(plain(y=[1.0, 2.0, 5000.0], crs=DEGREES))
+
+
 def test_a_system_that_cannot_be_theirs_is_named():
     with pytest.raises(OutputError, match="2 points in EPSG:32632 cannot be brought"):
         in_degrees(plain(x=[4e5, 1e300, 1e300], y=[5e6, 1e300, 1e300], crs=METRES), "a map")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from retrasyn.answers.asking import grid_beside
 from retrasyn.answers.zones import GridZones, open_zones
 from retrasyn.data.discretise import read_period
+from retrasyn.data.geoparquet import projjson
 from retrasyn.data.metadata import Clock
 from retrasyn.data.reading_files import read
 from retrasyn.data.trajectories import Trajectories
@@ -50,7 +52,6 @@ class Export:
     """A tool, and how files for it are written."""
 
     name: str
-    holds: str
     endings: tuple[str, ...]  # of the output; none: a folder
     write: Callable[[_Wish], list[str]]  # returns what there is to say
     options: tuple[str, ...] = ()
@@ -89,7 +90,7 @@ def _sumo(wish: _Wish) -> list[str]:
         f"{demand.trips.n_still:,} streams of one point make no trip, "
         f"{demand.n_outside:,} begin or end in no zone"
     )
-    return [held, *_next_in_sumo(wish.roads)]
+    return [held, *zones.notes, *_next_in_sumo(wish.roads)]
 
 
 def _next_in_sumo(roads: Path | None) -> list[str]:
@@ -97,7 +98,7 @@ def _next_in_sumo(roads: Path | None) -> list[str]:
     if roads is None:
         return ["zones have no edges yet: give `roads`, or run edgesInDistricts.py of SUMO"]
     own = is_sumo_network(roads)
-    net = os.path.abspath(roads) if own else "roads.net.xml"  # noqa: PTH100 - as it is named
+    net = shlex.quote(str(roads.absolute())) if own else "roads.net.xml"
     made = "netconvert -n roads.nod.xml -e roads.edg.xml --offset.disable-normalization -o "
     return [
         *([] if own else [made + net]),
@@ -120,18 +121,12 @@ def _geoparquet(wish: _Wish) -> list[str]:
 EXPORTS: dict[str, Export] = {
     row.name: row
     for row in (
-        Export("sumo", "a matrix and zones in a folder", (), _sumo, ("zones", "roads")),
-        Export("matsim", "a population", (".xml", ".xml.gz"), _matsim),
-        Export("kepler", "lines with times", (".geojson", ".json"), _kepler),
-        Export("qgis", "a layer with times and style", (".gpkg",), _qgis),
-        Export("pmtiles", "vector tiles for web maps", (".pmtiles",), _tiles, is_timed=False),
-        Export(
-            "geoparquet2",
-            "GeoParquet 2.0",
-            (".parquet", ".geoparquet"),
-            _geoparquet,
-            is_timed=False,
-        ),
+        Export("sumo", (), _sumo, ("zones", "roads")),
+        Export("matsim", (".xml", ".xml.gz"), _matsim),
+        Export("kepler", (".geojson", ".json"), _kepler),
+        Export("qgis", (".gpkg",), _qgis),
+        Export("pmtiles", (".pmtiles",), _tiles, is_timed=False),
+        Export("geoparquet2", (".parquet", ".geoparquet"), _geoparquet, is_timed=False),
     )
 }
 
@@ -172,8 +167,11 @@ def export(
         grid = grid_beside(Path(source)) if "zones" in row.options else None
         source = read(source)
     if not source.n_points:
-        raise OutputError("there are no points to write; those of a release in parts are elsewhere")
+        raise OutputError(
+            "there are no points to write; those of a release in parts are in its folder"
+        )
     data = replace(source, clock=clock or source.clock, crs=crs or source.crs)
+    projjson(data.crs)  # rejects an unknown coordinate system
     if row.is_timed and data.clock is None:
         raise SettingError(
             f"{row.name} needs real times, and it is not known when timestamp 0 was; say so, for "

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from retrasyn.exports.systems import Moved, Points
 
 _FASTEST = 33.3  # metres per second on class 0, 120 km/h; each further class is CLASS_RATIO slower
-_WIDE = 2  # classes from 0 up to this one have a second lane
+_WIDE = 2  # classes below this one have a second lane
 _CARS = {"passenger", "all"}
 
 
@@ -60,15 +60,16 @@ def edges_of(path: Path, folder: Path, data: Trajectories) -> SumoEdges:
 def _read(path: Path, data: Trajectories) -> SumoEdges:
     try:
         with _opened(path) as file:
-            found = _scan(file, path)
-    except (OSError, EOFError, zlib.error, ParseError, UnicodeDecodeError) as error:
+            names, shapes, location = _scan(file)
+        middles = np.array([_middle(shape) for shape in shapes])  # [n_edges, 3]
+        there, back = _location(location, data)
+    except (OSError, EOFError, zlib.error, ParseError, KeyError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
-        raise InputError(f"{path} cannot be read as a SUMO network ({said}); check it") from None
-    names, shapes, location = found
+        raise InputError(
+            f"{path} cannot be read as a SUMO network ({said}); name one that netconvert made"
+        ) from None
     if not names:
-        raise InputError(f"{path} has no edge for cars; name a network that netconvert made")
-    there, back = _location(location, data)
-    middles = np.array([_middle(shape) for shape in shapes])  # [n_edges, 3]
+        raise InputError(f"{path} has no edge for cars; name another network")
     x, y = back(middles[:, 0], middles[:, 1])
     return SumoEdges(names, x, y, middles[:, 2], there)
 
@@ -77,11 +78,11 @@ def _opened(path: Path) -> IO[bytes]:
     return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 
-def _scan(file: IO[bytes], path: Path) -> tuple[list[str], list[str], dict[str, str]]:
+def _scan(file: IO[bytes]) -> tuple[list[str], list[str], dict[str, str]]:
     """Return names and shapes of edges, and what is said of the location."""
     names, shapes = [], []
     location: dict[str, str] = {}
-    for _, element in iterparse(file, events=("end",)):  # noqa: S314 - no entity is resolved
+    for _, element in iterparse(file, events=("end",)):  # noqa: S314 - expat bounds entities
         if element.tag == "location":
             location = dict(element.attrib)
         elif element.tag == "edge":
@@ -90,8 +91,6 @@ def _scan(file: IO[bytes], path: Path) -> tuple[list[str], list[str], dict[str, 
                 names.append(element.attrib["id"])
                 shapes.append(lanes[0].attrib["shape"])
             element.clear()
-    if not location:
-        raise InputError(f"{path} says no location; name a network that netconvert made")
     return names, shapes, location
 
 
@@ -112,8 +111,8 @@ def _middle(shape: str) -> tuple[float, float, float]:
 
 def _location(location: dict[str, str], data: Trajectories) -> tuple[Moved, Moved]:
     """Return the ways from the coordinates of the data to those of a network, and back."""
-    off_x, off_y = (float(part) for part in location.get("netOffset", "0,0").split(","))
-    system = location.get("projParameter", "!")
+    off_x, off_y = (float(part) for part in location["netOffset"].split(","))
+    system = location["projParameter"]
 
     def shifted(x: Any, y: Any) -> Points:
         return x + off_x, y + off_y

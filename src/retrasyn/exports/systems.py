@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Points = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
     Moved = Callable[[npt.NDArray[np.float64], npt.NDArray[np.float64]], Points]
 
+_POLE = 90  # degrees of latitude
 _ZONE = 6  # degrees of longitude in a zone of UTM
 _STRETCHED = ("EPSG:3857", "EPSG:900913", "EPSG:3785")  # web maps, whose metres are none
 
@@ -41,7 +42,15 @@ def in_degrees(data: Trajectories, what: str) -> Trajectories:
             f"{what} needs longitude and latitude, and the coordinate system of these points is "
             "not known; say it by `crs`, for example `crs=EPSG:3857`"
         )
-    return data if is_degrees(data.crs) else _projected(data, data.crs, WGS84)
+    if not is_degrees(data.crs):
+        return _projected(data, data.crs, WGS84)
+    farthest = float(np.abs(data.y).max())
+    if farthest > _POLE:
+        raise OutputError(
+            f"points in {data.crs} reach a latitude of {farthest:g}, and there are 90 degrees; "
+            "say their right system by `crs`"
+        )
+    return data
 
 
 def in_metres(data: Trajectories) -> Trajectories:
