@@ -30,7 +30,7 @@ _SETTING_PAGES = {
     "alerts": "operations.md#alerts",
 }
 _GROUPS = {
-    "Data": "Trajectories convert read write demo_city",
+    "Data": "Trajectories convert read write export demo_city",
     "Synthesis": "synthesize Synthesis RunSettings METHODS Method Curator Roster Release",
     "Space": "Box Grid StateSpace",
     "Answers": "ask AnswerTable",

@@ -78,6 +78,7 @@ COMMANDS = {
     "compare": ("compare", "real.parquet", "made.parquet", "real.parquet"),
     "convert": ("convert", "real.parquet", "-o", "new.csv"),
     "convert times": ("convert", "fixes.csv", "-o", "new.parquet", "--every", "10min"),
+    "export": ("export", "timed.parquet", "--to", "kepler", "-o", "trips.json"),
     "validate": ("validate", "real.parquet", *_BOX),
     "validate one point": ("validate", "one.csv"),
     "validate wrong": ("validate", "wrong.csv"),

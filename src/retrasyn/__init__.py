@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from retrasyn.data.trajectories import Trajectories as Trajectories
     from retrasyn.data.writing_files import write as write
     from retrasyn.errors import RetraSynError as RetraSynError
+    from retrasyn.exports import export as export
     from retrasyn.interpretation import AUTHORS as AUTHORS
     from retrasyn.interpretation import SAFE as SAFE
     from retrasyn.interpretation import Interpretation as Interpretation
@@ -72,6 +73,7 @@ _HOMES = {
     "convert": "retrasyn.data.converting",
     "demo_city": "retrasyn.simulation.city",
     "evaluate": "retrasyn.metrics.suite",
+    "export": "retrasyn.exports",
     "generate": "retrasyn.data.moving_objects.generate",
     "open_map": "retrasyn.roads.opening",
     "read": "retrasyn.data.reading_files",

@@ -51,7 +51,7 @@ def test_geopandas_opens_a_file_with_times_and_the_right_system(crs, tmp_path):
         traj_id=[3, 3, 8], t=[0, 1, 1], x=[1, 2.5, 3], y=[4, 5, 6.25], clock=CLOCK, crs=crs
     )
 
-    write(real, tmp_path / "out.geojson", datetime=True)
+    write(real, tmp_path / "out.geojson")
 
     frame = geopandas.read_file(tmp_path / "out.geojson")
     assert frame.crs == crs

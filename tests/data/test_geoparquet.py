@@ -4,6 +4,7 @@ import dataclasses
 import json
 import sys
 
+import duckdb
 import geopandas
 import numpy as np
 import pyarrow as pa
@@ -58,11 +59,11 @@ def test_geopandas_opens_a_file_with_the_right_points_and_system(crs, tmp_path):
     assert frame["t"].tolist() == COLUMNS["t"]
 
 
-def test_times_are_added_on_request(tmp_path):
+def test_times_are_added_where_the_clock_is_known(tmp_path):
     clock = Clock("2008-02-02T08:00:00+08:00", 600.0)
     real = Trajectories.from_columns(**COLUMNS, clock=clock)
 
-    write(real, tmp_path / "out.geoparquet", datetime=True)
+    write(real, tmp_path / "out.geoparquet")
 
     frame = geopandas.read_parquet(tmp_path / "out.geoparquet")
     assert frame["time"].tolist() == [clock.time_of(t) for t in COLUMNS["t"]]
@@ -231,3 +232,63 @@ def test_synthetic_points_are_written_as_they_are(tmp_path):
     write(dataclasses.replace(real, crs="EPSG:4326"), tmp_path / "out.geoparquet")
 
     assert read(tmp_path / "out.geoparquet").crs == "EPSG:4326"
+
+
+# Version 2.0
+
+NATIVE = {"traj_id": [3, 3, 8], "t": [4, 5, 4], "x": [0.5, 0.25, -1.5], "y": [53.5, 53.25, 52.5]}
+
+
+@pytest.fixture(params=[None, "EPSG:4326", "OGC:CRS84", "EPSG:25832"])
+def native(request, tmp_path):
+    """Return streams, and the file of Parquet's own geometries that they were written to."""
+    clock = Clock("2008-02-02T08:00:00+08:00", 600.0)
+    real = Trajectories.from_columns(**NATIVE, clock=clock, crs=request.param)
+    writing_files.write_native(real, tmp_path / "out.parquet")
+    return real, tmp_path / "out.parquet"
+
+
+def test_duckdb_and_pyarrow_see_geometries_of_parquets_own(native):
+    real, path = native
+    points = duckdb.read_parquet(str(path)).project("geometry::VARCHAR").fetchall()
+    assert points == [("POINT (0.5 53.5)",), ("POINT (0.25 53.25)",), ("POINT (-1.5 52.5)",)]
+    file = pa.parquet.ParquetFile(path)
+    place = file.schema.names.index("geometry")
+    kind = json.loads(file.schema.column(place).logical_type.to_json())
+    assert kind["Type"] == "Geometry"
+    named = kind.get("crs", "")
+    assert {None: "srid:0", "EPSG:25832": "UTM zone 32N"}.get(real.crs, "") in named
+    assert bool(named) == (real.crs in {None, "EPSG:25832"})  # else longitude and latitude
+    extent = file.metadata.row_group(0).column(place).geo_statistics
+    assert (extent.xmin, extent.ymax) == (-1.5, 53.5)
+
+
+def test_what_the_file_says_of_itself_is_version_2(native):
+    real, path = native
+    geo = json.loads(pa.parquet.read_schema(path).metadata[b"geo"])
+    about = geo["columns"]["geometry"]
+    assert (geo["version"], geo["primary_column"], about["encoding"]) == (
+        "2.0.0",
+        "geometry",
+        "WKB",
+    )
+    assert about["geometry_types"] == ["Point"]
+    assert about["bbox"] == [-1.5, 52.5, 0.5, 53.5]
+    assert ("crs" in about) == (real.crs in {None, "EPSG:25832"})
+
+
+def test_geopandas_and_we_read_geometries_of_parquets_own(native):
+    real, path = native
+    frame = geopandas.read_parquet(path)
+    assert frame.crs == (real.crs if real.crs != "EPSG:4326" else "OGC:CRS84")
+    assert frame.geometry.x.tolist() == NATIVE["x"]
+    assert frame["time"].tolist() == [real.clock.time_of(int(t)) for t in real.t]
+    again = read(path)
+    assert_same(again, real)
+    assert (again.clock, again.crs) == (real.clock, real.crs)
+
+
+def test_an_older_pyarrow_is_told_to_be_newer(monkeypatch, tmp_path):
+    monkeypatch.setattr(pa, "__version__", "20.0.0")
+    with pytest.raises(MissingExtra, match=r"pyarrow 20.0.0 cannot .* \"pyarrow>=21\""):
+        writing_files.write_native(Trajectories.from_columns(**NATIVE), tmp_path / "out.parquet")

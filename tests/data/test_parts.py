@@ -1,8 +1,11 @@
 """A folder of parts is the one file it stands for."""
 
+import dataclasses
 import hashlib
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,6 +102,22 @@ def test_a_run_that_was_stopped_goes_on_with_its_parts(tmp_path, city):
     assert same(read(place.rename(tmp_path / "p.parquet")), expected)
 
 
+def test_parts_have_times_where_the_clock_is_known(tmp_path, city):
+    place = tmp_path / "p.parquet"
+    place.mkdir()
+    clock = Clock("2026-05-04T06:00:00+02:00", 60.0)
+    timed = dataclasses.replace(city, clock=clock)
+
+    synthesize(timed, box=CITY_BOX, parts=place, engine=LocalEngine(2), seed=0)
+
+    for part in parts_in(place):
+        table = pa.parquet.read_table(part)
+        times = [clock.time_of(t) for t in table["t"].to_pylist()]
+        assert table["time"].to_pylist() == times
+    expected, _ = synthesize(timed, box=CITY_BOX, seed=0)
+    assert same(read(place), expected)
+
+
 def test_parts_that_begin_later_are_dropped(tmp_path):
     for t in (0, 7, 20):
         (tmp_path / f"part-00001-{t:010d}.parquet").touch()
@@ -123,6 +142,7 @@ def test_a_folder_without_parts_is_refused(tmp_path):
         (["-o", "there.parquet", "--parts"], "is there already"),
         (["-o", "nowhere/out.parquet", "--parts"], "does not exist"),
         (["-o", "out.parquet", "--parts", "--datetime"], "--datetime cannot go with --parts"),
+        (["-o", "out.parquet", "--parts", "--no-datetime"], "--no-datetime cannot go with --parts"),
         (["-o", "out.parquet", "--address", "auto"], "--address auto needs --engine ray"),
         (["-o", "out.parquet", "--shards", "0"], "--shards"),
     ],

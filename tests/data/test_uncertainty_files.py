@@ -1,5 +1,6 @@
 """Standard errors as a table, and how they travel."""
 
+import datetime as dt
 import json
 
 import numpy as np
@@ -8,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from retrasyn import demo_city, synthesize
+from retrasyn.data.metadata import Clock
 from retrasyn.data.uncertainty_files import UncertaintyTable, check_errors_file
 from retrasyn.errors import OutputError
 from retrasyn.simulation.city import CITY_BOX
@@ -47,6 +49,16 @@ def test_every_cell_and_flow_of_every_timestamp_has_a_row(run, suffix, tmp_path)
         assert all(row["to"] in GRID.neighbours(row["cell"]) for row in flows)
         assert sum(row["share"] for row in flows) == pytest.approx(1.0)
         assert all(row["standard_error"] > 0 for row in flows)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_times_stand_beside_timestamps_where_they_are_known(run, suffix, tmp_path):
+    path, clock = tmp_path / f"errors{suffix}", Clock("2026-05-04T06:00:00+02:00", 600.0)
+    run[0].write(path, clock)
+    table = pa_csv.read_csv(path) if suffix == ".csv" else pq.read_table(path)
+    assert table.column_names[:3] == ["t", "time", "cell"]
+    times = [time.replace(tzinfo=dt.UTC) for time in table["time"].to_pylist()]
+    assert times == [clock.time_of(t) for t in table["t"].to_pylist()]
 
 
 def test_the_receipt_states_the_mean_errors(run):

@@ -121,10 +121,14 @@ def test_a_disk_that_fails_leaves_nothing_behind(suffix, two_streams, tmp_path, 
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_times_are_added_on_request_and_passed_over_when_read(suffix, two_streams, tmp_path):
+def test_times_are_added_where_they_are_known_and_passed_over_when_read(
+    suffix, two_streams, tmp_path
+):
     path = tmp_path / f"out{suffix}"
 
-    write(dataclasses.replace(two_streams, clock=CLOCK), path, datetime=True)
+    write(dataclasses.replace(two_streams, clock=CLOCK), path, datetime=False)
+    assert "time" not in read_table(path).column_names
+    write(dataclasses.replace(two_streams, clock=CLOCK), path)
 
     table = read_table(path)
     assert table.column_names == ["traj_id", "t", "time", "x", "y"]
@@ -137,7 +141,7 @@ def test_times_are_added_on_request_and_passed_over_when_read(suffix, two_stream
 def test_times_in_csv_are_iso_instants(period, two_streams, tmp_path):
     clock = Clock(CLOCK.epoch, period)
 
-    write(dataclasses.replace(two_streams, clock=clock), tmp_path / "out.csv", datetime=True)
+    write(dataclasses.replace(two_streams, clock=clock), tmp_path / "out.csv")
 
     assert (tmp_path / "out.csv").read_text().splitlines()[:2] == [
         '"traj_id","t","time","x","y"',

@@ -9,6 +9,7 @@ import retrasyn
 from retrasyn.data.metadata import Clock
 from retrasyn.data.writing_roads import write_roads
 from retrasyn.simulation.city import city_roads
+from support import exported
 from support.asked import write_zones
 from support.command_line import run
 from support.made_tiles import made_vector
@@ -33,6 +34,8 @@ def make_files(folder: Path) -> None:
         shutil.copy(path, folder / "demo-out" / path.name)
     _map_files(folder)
     _raw_files(folder)
+    retrasyn.write(exported.city(), folder / "release.parquet")
+    write_roads(exported.roads(), folder / "town.geojson")
 
 
 def _map_files(folder: Path) -> None:

@@ -22,6 +22,7 @@ from retrasyn.cli.demo import demo
 from retrasyn.cli.device import device
 from retrasyn.cli.doctor import doctor
 from retrasyn.cli.evaluate import compare, evaluate
+from retrasyn.cli.export import export
 from retrasyn.cli.fleet import fleet
 from retrasyn.cli.gateway import gateway
 from retrasyn.cli.generate import generate
@@ -91,7 +92,7 @@ def _root(
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (demo, doctor, show_page),
     "Data": (convert, validate, suggest, generate, roads),
-    "Synthesise and judge": (synthesize, stream, methods, ask, evaluate, compare, watch),
+    "Synthesise and judge": (synthesize, stream, methods, ask, evaluate, compare, watch, export),
     "Plan and prove": (plan, reproduce),
     "Run a campaign": (serve, invite, rotate_key, fleet),
     "Take part": (gateway,),

@@ -43,6 +43,7 @@ BY_COMMAND: dict[str, str] = {
     "evaluate": "evaluation",
     "compare": "evaluation",
     "convert": "formats",
+    "export": "using-it",
     "validate": "formats",
     "generate": "generator",
     "roads": "public-maps",

@@ -51,8 +51,13 @@ def synthesize(
         bool, typer.Option("--anyway", help="Run even if hardly anybody is ever there.")
     ] = False,
     datetime: Annotated[
-        bool, typer.Option("--datetime", help="Add a column of real times to the output.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--datetime/--no-datetime",
+            help="A column of real times. (default: where the clock is known)",
+            show_default=False,
+        ),
+    ] = None,
     replicates: options.Replicates = 0,
     errors: Annotated[
         Path | None,
@@ -151,7 +156,7 @@ def _write(
     errors: Path | None,
     table: UncertaintyTable | None,
     *,
-    datetime: bool,
+    datetime: bool | None,
 ) -> Receipt:
     """Write all that belongs to a release; return its receipt, which is in place before it."""
     from retrasyn.data.replica_files import replacing_replicas, replica_folder
@@ -165,7 +170,7 @@ def _write(
         known = describe_replicas(replicas, name=replica_folder(out).name)
         receipt = dataclasses.replace(made.receipt, replicas=known)
         if errors is not None and table is not None:
-            table.write(errors)
+            table.write(errors, made.synthetic.clock)
         if folder is not None:
             return bind_parts(receipt, folder, out, temporary)
         return write_with_receipt(made.synthetic, receipt, out, temporary, datetime=datetime)
@@ -208,15 +213,18 @@ def _folder_of_parts(out: Path, *, wanted: bool, kept: bool) -> Iterator[Path | 
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _check_output(out: Path, *, parts: bool, datetime: bool, replicates: int) -> None:
+def _check_output(out: Path, *, parts: bool, datetime: bool | None, replicates: int) -> None:
     """Refuse a place where the result could not be put."""
     from retrasyn.data.parts import check_new_folder
     from retrasyn.data.replica_files import check_replica_folder
     from retrasyn.data.writing_files import check_writable
     from retrasyn.errors import SettingError
 
-    if parts and datetime:
-        raise SettingError("--datetime cannot go with --parts: every shard writes its own points")
+    if parts and datetime is not None:
+        raise SettingError(
+            f"--{'' if datetime else 'no-'}datetime cannot go with --parts: every shard writes its "
+            "own points, with their times where the clock is known"
+        )
     if parts and replicates:
         raise SettingError("--replicates cannot go with --parts: a replica is one file")
     check_new_folder(out) if parts else check_writable(out)

@@ -1,4 +1,4 @@
-"""Writes points as GeoJSON (RFC 7946) and streams as OGC Moving Features JSON."""
+"""Writes points as GeoJSON (RFC 7946), streams as OGC Moving Features JSON or as timed lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +14,16 @@ import pyarrow.compute as pc
 
 from retrasyn.data.frames import identifiers_of, time_texts
 from retrasyn.data.geoparquet import LONGITUDE_LATITUDE
-from retrasyn.data.metadata import KEY, Clock, Metadata, clock_of
+from retrasyn.data.metadata import KEY, Clock, Metadata, clock_of, instants
 from retrasyn.data.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 BlockWriter = Callable[[Trajectories], None]
 _TEXT = pa.large_string()
 _CONTROLS = [chr(code) for code in range(32)]
+_MICRO = 1_000_000
 
 
 @contextmanager
@@ -135,31 +139,67 @@ def stream_features(trajectories: Trajectories, file: IO[bytes]) -> Iterator[Blo
 
 
 def _streams(block: Trajectories, clock: Clock) -> pa.Array:
-    """Return one feature per stream: [n_streams].
-
-    A moving point needs two instants, so a stream of one point stays in place for half its time
-    step.
-    """
-    alone = block.lengths == 1  # [n_streams]
-    rows = np.arange(block.n_points) + np.repeat(np.cumsum(alone) - alone, block.lengths)
-    order = np.insert(np.arange(block.n_points), block.starts[1:][alone], block.starts[:-1][alone])
-    halves = 2 * block.t[order]  # half steps since the epoch
-    halves[np.setdiff1d(np.arange(order.size), rows, assume_unique=True)] += 1
-    times = time_texts(Clock(clock.epoch, clock.period / 2), halves)
-    offsets = block.starts + np.concatenate([[0], np.cumsum(alone)])
-    of_streams = _first_rows(block)
-    properties: list[Any] = ['"traj_id":', identifier_texts(of_streams, "traj_id")]
-    if block.user_of_stream is not None:
-        properties += [',"user_id":', identifier_texts(of_streams, "user_id")]
+    """Return one feature per stream: [n_streams]."""
+    order, moments, offsets = _instants(block, clock)
+    times = time_texts(*moments)
     return joined(
         '{"type":"Feature","properties":{',
-        *properties,
+        *_stream_properties(block),
         '},"temporalGeometry":{"type":"MovingPoint","interpolation":"Linear","datetimes":[',
         _per_stream(joined('"', times, '"'), offsets),
         '],"coordinates":[',
         _per_stream(coordinate_texts(block).take(pa.array(order)), offsets),
         "]}}",
     )
+
+
+@contextmanager
+def timed_lines(trajectories: Trajectories, file: IO[bytes]) -> Iterator[BlockWriter]:
+    """Open a collection of lines whose vertices are [x, y, 0, seconds since 1970], one a stream."""
+    clock = clock_of(trajectories.clock, "a line with times")
+    with collection(file, opening(clock, trajectories.crs)) as add:
+        yield lambda block: add(_lines(block, clock))
+
+
+def _lines(block: Trajectories, clock: Clock) -> pa.Array:
+    """Return one line per stream: [n_streams]."""
+    order, moments, offsets = _instants(block, clock)
+    micros = instants(*moments).astype(np.int64)
+    whole = not (micros % _MICRO).any()
+    seconds = number_texts(micros // _MICRO if whole else micros / _MICRO)
+    x, y = (number_texts(column[order]) for column in (block.x, block.y))
+    return joined(
+        '{"type":"Feature","properties":{',
+        *_stream_properties(block),
+        '},"geometry":{"type":"LineString","coordinates":[',
+        _per_stream(joined("[", x, ",", y, ",0,", seconds, "]"), offsets),
+        "]}}",
+    )
+
+
+def _instants(
+    block: Trajectories, clock: Clock
+) -> tuple[npt.NDArray[np.int64], tuple[Clock, npt.NDArray[np.int64]], npt.NDArray[np.int64]]:
+    """Return the rows that streams go through, when (on a clock of half steps), and their offsets.
+
+    What moves needs two instants, so a stream of one point stays in place for half its time step.
+    """
+    alone = block.lengths == 1  # [n_streams]
+    rows = np.arange(block.n_points) + np.repeat(np.cumsum(alone) - alone, block.lengths)
+    order = np.insert(np.arange(block.n_points), block.starts[1:][alone], block.starts[:-1][alone])
+    halves = 2 * block.t[order]  # half steps since the epoch
+    halves[np.setdiff1d(np.arange(order.size), rows, assume_unique=True)] += 1
+    offsets = block.starts + np.concatenate([[0], np.cumsum(alone)])
+    return order, (Clock(clock.epoch, clock.period / 2), halves), offsets
+
+
+def _stream_properties(block: Trajectories) -> list[Any]:
+    """Return the pieces of a feature's properties, for every stream."""
+    of_streams = _first_rows(block)
+    pieces: list[Any] = ['"traj_id":', identifier_texts(of_streams, "traj_id")]
+    if block.user_of_stream is not None:
+        pieces += [',"user_id":', identifier_texts(of_streams, "user_id")]
+    return pieces
 
 
 def _first_rows(block: Trajectories) -> Trajectories:

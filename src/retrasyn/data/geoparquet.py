@@ -1,4 +1,8 @@
-"""Points in GeoParquet 1.1: well-known binary and the file's ``geo`` metadata."""
+"""Points in GeoParquet: well-known binary and the file's ``geo`` metadata.
+
+In version 1.1 a geometry is a column of bytes, which every reader of Parquet opens. In 2.0 it has a
+type of Parquet's own, with the extent of every row group, which older readers refuse.
+"""
 
 from __future__ import annotations
 
@@ -90,6 +94,36 @@ def entry_of(crs: str | None, kinds: list[str], bounds: Sequence[float]) -> dict
         about["bbox"] = [float(edge) for edge in bounds]
     entry = {"version": "1.1.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: about}}
     return {b"geo": json.dumps(entry).encode()}
+
+
+def native_entry(trajectories: Trajectories) -> dict[bytes, bytes]:
+    """Return the ``geo`` entry of version 2.0, where degrees go without saying."""
+    entry = json.loads(geo_entry(trajectories)[b"geo"]) | {"version": "2.0.0"}
+    if _is_usual(trajectories.crs):
+        del entry["columns"][GEOMETRY]["crs"]
+    return {b"geo": json.dumps(entry).encode()}
+
+
+class NativeGeometry(pa.ExtensionType):  # type: ignore[misc] # pyarrow is not typed
+    """What pyarrow writes as Parquet's type GEOMETRY, from version 21 on."""
+
+    def __init__(self, crs: str | None) -> None:
+        # Without a system, Parquet's type means longitude and latitude; srid:0 is none.
+        self._crs = None if _is_usual(crs) else projjson(crs) or "srid:0"
+        super().__init__(pa.binary(), "geoarrow.wkb")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        """Return the metadata that stands beside the name of the type."""
+        return json.dumps({} if self._crs is None else {"crs": self._crs}).encode()
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage: pa.DataType, text: bytes) -> NativeGeometry:
+        """Return a type as it is read; ours is only written."""
+        raise NotImplementedError
+
+
+def _is_usual(crs: str | None) -> bool:
+    return crs is not None and crs.upper() in LONGITUDE_LATITUDE
 
 
 def projjson(crs: str | None) -> dict[str, Any] | None:

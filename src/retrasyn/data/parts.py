@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
-from retrasyn.data.metadata import Metadata
+from retrasyn.data.frames import TIME
+from retrasyn.data.metadata import Metadata, instants
 from retrasyn.errors import OutputError
 from retrasyn.files import is_there, replacing
 
@@ -52,16 +53,20 @@ def write_part(
     ],
     known: Metadata,
 ) -> None:
-    """Atomically write ids, x and y of some timestamps of one shard."""
+    """Atomically write ids, x, y and known times of some timestamps of one shard."""
     fields = {"traj_id": pa.int64(), "t": pa.int64(), "x": pa.float64(), "y": pa.float64()}
+    if known.clock is not None:
+        fields["time"] = TIME
     schema = pa.schema(fields, known.to_schema() or None)
     with (
         replacing(folder / f"part-{shard:05d}-{times[0]:010d}.parquet") as temporary,
-        pa.parquet.ParquetWriter(temporary, schema, use_dictionary=["t"]) as writer,
+        pa.parquet.ParquetWriter(temporary, schema, use_dictionary=["t", "time"]) as writer,
     ):
         for t, (ids, x, y) in zip(times, columns, strict=True):
             when = np.full(ids.size, t, np.int64)
             arrays = [pa.array(column) for column in (ids, when, x, y)]
+            if known.clock is not None:
+                arrays.append(pa.array(instants(known.clock, when), TIME))
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
 
 

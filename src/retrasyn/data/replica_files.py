@@ -45,7 +45,7 @@ def check_replica_folder(path: Path) -> Path:
 
 @contextlib.contextmanager
 def replacing_replicas(
-    replicas: Iterable[Trajectories], path: Path, *, datetime: bool = False
+    replicas: Iterable[Trajectories], path: Path, *, datetime: bool | None = None
 ) -> Iterator[Path]:
     """Write replicas to a hidden folder, which takes its place once the release has taken its own.
 

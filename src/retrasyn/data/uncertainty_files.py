@@ -12,11 +12,14 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from retrasyn.data.frames import TIME, time_texts
+from retrasyn.data.metadata import instants
 from retrasyn.data.writing_files import check_place
 from retrasyn.errors import OutputError
 from retrasyn.files import replacing
 
 if TYPE_CHECKING:
+    from retrasyn.data.metadata import Clock
     from retrasyn.messages import Release
     from retrasyn.space import Grid
 
@@ -75,11 +78,19 @@ class UncertaintyTable:
             )
         )
 
-    def write(self, path: Path) -> None:
-        """Write all rows; the table is empty for methods without standard errors."""
+    def write(self, path: Path, clock: Clock | None = None) -> None:
+        """Write all rows, with their times where the clock is known.
+
+        The table is empty for methods without standard errors.
+        """
         table = pa.Table.from_batches(self._batches, _SCHEMA)
+        as_text = path.suffix.lower() == ".csv"
+        if clock is not None:
+            t = table["t"].to_numpy()
+            times = time_texts(clock, t) if as_text else pa.array(instants(clock, t), TIME)
+            table = table.add_column(1, "time", times)
         with replacing(path) as temporary:
-            if path.suffix.lower() == ".csv":
+            if as_text:
                 pa.csv.write_csv(table, temporary)
             else:
                 pq.write_table(table, temporary)

@@ -20,11 +20,12 @@ from retrasyn.data.frames import schema_of, table_of, time_texts
 from retrasyn.data.geojson import BlockWriter
 from retrasyn.data.metadata import Metadata, clock_of
 from retrasyn.data.trajectories import Trajectories
-from retrasyn.errors import OutputError
+from retrasyn.errors import MissingExtra, OutputError
 from retrasyn.files import is_there, replacing
 
 SUFFIXES = (".parquet", ".csv", ".geoparquet", ".geojson", ".mfjson")
 _ROWS_AT_ONCE = 1 << 20
+_FIRST_NATIVE = 21  # of pyarrow that writes geometries of Parquet's own
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
@@ -70,15 +71,16 @@ def write(
     trajectories: Trajectories,
     path: str | os.PathLike[str],
     *,
-    datetime: bool = False,
+    datetime: bool | None = None,
     on_written: Callable[[Path], None] | None = None,
 ) -> None:
     """Write ``traj_id, t, x, y`` and, where known, ``user_id``, sorted by (traj_id, t).
 
-    The format follows the suffix: .parquet, .csv, .geoparquet, .geojson or .mfjson. With
-    `datetime`, a column ``time`` holds the start of each timestamp. Epoch, period and coordinate
-    system are stored in every format that supports them. `on_written` is called with the finished
-    temporary file just before it replaces `path`; an exception prevents the replacement.
+    The format follows the suffix: .parquet, .csv, .geoparquet, .geojson or .mfjson. A column
+    ``time`` holds the start of each timestamp where the clock is known; with `datetime` it has to
+    be, and False leaves the column out. Epoch, period and coordinate system are stored in every
+    format that supports them. `on_written` is called with the finished temporary file just before
+    it replaces `path`; an exception prevents the replacement.
     """
     path = check_writable(path)
     check_expressible(trajectories, path, datetime=datetime)
@@ -93,8 +95,25 @@ def write(
             on_written(temporary)
 
 
+def write_native(trajectories: Trajectories, path: Path) -> None:
+    """Write GeoParquet 2.0, whose geometries are of a type that Parquet has itself."""
+    if int(pa.__version__.partition(".")[0]) < _FIRST_NATIVE:
+        raise MissingExtra(
+            f"pyarrow {pa.__version__} cannot write Parquet's geometries: "
+            f'pip install "pyarrow>={_FIRST_NATIVE}"'
+        )
+    known = trajectories.clock is not None
+    with (
+        replacing(path) as temporary,
+        temporary.open("wb") as file,
+        _native_rows(trajectories, file, datetime=known) as write_block,
+    ):
+        for block in trajectories.blocks(_ROWS_AT_ONCE):
+            write_block(block)
+
+
 def check_expressible(
-    trajectories: Trajectories, path: str | os.PathLike[str], *, datetime: bool = False
+    trajectories: Trajectories, path: str | os.PathLike[str], *, datetime: bool | None = None
 ) -> None:
     """Reject a format that cannot express this clock and coordinate system."""
     suffix = Path(path).suffix.lower()
@@ -111,9 +130,11 @@ def block_writer(
     path: str | os.PathLike[str],
     file: IO[bytes],
     *,
-    datetime: bool = False,
+    datetime: bool | None = None,
 ) -> AbstractContextManager[BlockWriter]:
     """Open the writer for the format of a path; each block passed in adds its points to `file`."""
+    if datetime is None:
+        datetime = trajectories.clock is not None
     match Path(path).suffix.lower():
         case ".geojson":
             return geojson.point_features(trajectories, file, datetime=datetime)
@@ -171,17 +192,34 @@ def _parquet_rows(trajectories: Trajectories, file: IO[bytes], *, datetime: bool
 
 
 def _geoparquet_rows(trajectories: Trajectories, file: IO[bytes], *, datetime: bool) -> _OpenRows:
+    entry = geoparquet.geo_entry(trajectories)
+    return _geometry_rows(trajectories, file, pa.binary(), entry, datetime=datetime)
+
+
+def _native_rows(trajectories: Trajectories, file: IO[bytes], *, datetime: bool) -> _OpenRows:
+    geometry = geoparquet.NativeGeometry(trajectories.crs)
+    entry = geoparquet.native_entry(trajectories)
+    return _geometry_rows(trajectories, file, geometry, entry, datetime=datetime)
+
+
+def _geometry_rows(
+    trajectories: Trajectories,
+    file: IO[bytes],
+    geometry: pa.DataType,
+    entry: dict[bytes, bytes],
+    *,
+    datetime: bool,
+) -> _OpenRows:
     fields = [
         *(field for field in schema_of(trajectories, datetime=datetime) if field.name not in "xy"),
-        pa.field(geoparquet.GEOMETRY, pa.binary()),
+        pa.field(geoparquet.GEOMETRY, geometry),
     ]
-    known = Metadata(trajectories.clock, trajectories.crs).to_schema()
-    schema = pa.schema(fields, geoparquet.geo_entry(trajectories) | known)
+    schema = pa.schema(fields, entry | Metadata(trajectories.clock, trajectories.crs).to_schema())
     writer = _parquet_writer(file, schema)
 
     def write_block(block: Trajectories) -> None:
         table = table_of(block, datetime=datetime).drop_columns(["x", "y"])
-        points = geoparquet.points(block.x, block.y)
+        points = geoparquet.points(block.x, block.y).cast(geometry)
         table = table.append_column(geoparquet.GEOMETRY, points)
         writer.write_table(table.replace_schema_metadata(schema.metadata))
 

@@ -66,7 +66,12 @@ def _describe_all(files: Sequence[Path], name: str) -> DataFile:
 
 
 def write_with_receipt(
-    synthetic: Trajectories, receipt: Receipt, out: Path, place: Path, *, datetime: bool = False
+    synthetic: Trajectories,
+    receipt: Receipt,
+    out: Path,
+    place: Path,
+    *,
+    datetime: bool | None = None,
 ) -> Receipt:
     """Write a release and its receipt, which is put in place first; return that receipt."""
     bound = receipt

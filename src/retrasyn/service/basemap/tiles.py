@@ -1,4 +1,4 @@
-"""Tiles of a local PMTiles file; the only module that uses `pmtiles`.
+"""Tiles of a local PMTiles file; the only module that reads with `pmtiles`.
 
 Its own reader decodes the directories anew for each tile; here the latest ones are remembered.
 """

@@ -41,7 +41,7 @@ MEDIA: dict[FileFormat, str] = {
     "csv": "text/csv; charset=utf-8",
 }
 _POINTS: dict[str, Any] = {
-    "description": "The points: traj_id, t, x and y.",
+    "description": "The points: traj_id, t, time, x and y.",
     "content": {
         MEDIA["parquet"]: {"schema": {"type": "string", "format": "binary"}},
         MEDIA["geojson"]: {"schema": {"type": "object", "required": ["type", "features"]}},
