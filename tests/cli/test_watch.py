@@ -126,8 +126,9 @@ def test_two_files_are_shown_beside_each_other_with_the_error_between_them(city,
 
         files = {"/v1/frames/30": read(synthetic), "/v1/real/frames/30": read(city)}
         for path, data in files.items():
-            version, t, side, n_points = struct.unpack_from("<4I", shown.get(path))
-            assert (version, t, side, n_points) == (1, 30, 5, np.count_nonzero(data.t == 30))
+            version, t, side = struct.unpack_from("<3I", frame := shown.get(path))
+            assert (version, t, side) == (2, 30, 5)
+            assert struct.unpack_from("<f", frame, 36)[0] == np.count_nonzero(data.t == 30)
         pair = Pair.of(read(city), read(synthetic), GRID)
         errors = shown.json("/v1/real/errors")
         assert errors["t"] == list(range(pair.first_t, pair.first_t + pair.n_timestamps))

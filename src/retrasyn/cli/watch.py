@@ -142,6 +142,7 @@ def _read_content(
     before: list[Path], path: Path, side: int | None, box: str | None
 ) -> tuple[ViewerContent, str | None]:
     """Read the files and put together what is shown of them; say in which coordinates it is."""
+    from retrasyn.data.replica_files import replica_paths
     from retrasyn.service.viewing.recordings import recording_content
 
     values = read_receipt(path)
@@ -154,6 +155,7 @@ def _read_content(
         real=real,
         receipt=receipt,
         title=f"{path.name} against {before[0].name}" if before else path.name,
+        replicas=map(read_file, replica_paths(path)),
     )
     return shown, synthetic.crs or (real.crs if real else None)
 

@@ -47,7 +47,7 @@ class _WithMap(Front):
             release_routes.release_routes(source, quick),
             release_routes.point_routes(view, slow, most),
             release_routes.feed_routes(content.feed, self.feeds, self.stopping),
-            map_routes.frame_routes(view, travellers, quick),
+            map_routes.frame_routes(view, travellers, quick, most),
             map_routes.query_routes(view, slow, most),
             map_routes.base_map_routes(base_map, mode, unfolds=content.unfolds),
             page.routes(content.status, base_map),
