@@ -63,20 +63,37 @@ export interface Receipt {
   worst_window: { declared: { epsilon: number } };
 }
 
+export interface Band {
+  low: (number | null)[];
+  high: (number | null)[];
+  unclear: boolean[];
+}
+
+export interface Neighbour {
+  cell: number;
+  n: number;
+  low: number | null;
+  high: number | null;
+}
+
 export interface CellHistory {
   cell: number;
   t: number[];
   n: number[];
   inflow: (number | null)[];
   outflow: (number | null)[];
-  destinations: { cell: number; n: number }[];
-  origins: { cell: number; n: number }[];
+  n_band: Band | null;
+  inflow_band: Band | null;
+  outflow_band: Band | null;
+  destinations: Neighbour[];
+  origins: Neighbour[];
 }
 
 export interface AreaCount {
   box: Box;
   t: number[];
   n: number[];
+  band: Band | null;
 }
 
 export interface Errors {
@@ -115,6 +132,8 @@ const range = (first: number, last: number) => `from=${first}&to=${last}`;
 export const areaPath = (box: Box, first: number, last: number, format: "json" | "csv") =>
   `v1/count?box=${box.join(",")}&${range(first, last)}&format=${format}`;
 
+const framePath = (place: string, t: number, travellers: number, over: number) => `${place}/${t}?travellers=${travellers}&over=${over}`;
+
 export const api = {
   status: (signal?: AbortSignal) => askJson<Status>("v1/status", signal),
   map: () => askJson<MapInfo>("v1/map"),
@@ -122,10 +141,10 @@ export const api = {
   releases: async (first: number, last: number) =>
     (await askJson<{ releases: Release[] }>(`v1/releases?${range(first, last)}&limit=1000`)).releases,
   receipt: () => askJson<Receipt>("v1/receipts/latest"),
-  frame: async (t: number, travellers: number, signal?: AbortSignal): Promise<Frame> =>
-    decodeFrame(await (await ask(`v1/frames/${t}?travellers=${travellers}`, signal)).arrayBuffer()),
-  realFrame: async (t: number, travellers: number, signal?: AbortSignal): Promise<Frame> =>
-    decodeFrame(await (await ask(`v1/real/frames/${t}?travellers=${travellers}`, signal)).arrayBuffer()),
+  frame: async (t: number, travellers: number, over: number, signal?: AbortSignal): Promise<Frame> =>
+    decodeFrame(await (await ask(framePath("v1/frames", t, travellers, over), signal)).arrayBuffer()),
+  realFrame: async (t: number, travellers: number, over: number, signal?: AbortSignal): Promise<Frame> =>
+    decodeFrame(await (await ask(framePath("v1/real/frames", t, travellers, over), signal)).arrayBuffer()),
   errors: (first: number, last: number) => askJson<Errors>(`v1/real/errors?${range(first, last)}`),
   cell: (cell: number, first: number, last: number, signal?: AbortSignal) =>
     askJson<CellHistory>(`v1/cells/${cell}?${range(first, last)}`, signal),

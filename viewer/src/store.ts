@@ -30,6 +30,8 @@ export interface State {
   box: Box | null; // the area asked about
   drawing: boolean; // the next drag on the map draws a box
   layers: Layers;
+  over: number; // timestamps over which numbers are averages; 1: those of t
+  opacity: number; // of cells, 0 to 1
   theme: Theme;
   language: Language;
 }

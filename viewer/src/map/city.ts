@@ -11,7 +11,6 @@ import type { Scene } from "./scene.ts";
 import { plainStyle } from "./style.ts";
 
 const OWN_STYLE = "/v1/map/style.json";
-const OVER_BASE = 0.72; // how opaque cells are on a base map, which has to show through
 const MARGIN = 14; // CSS pixels around the box
 const CARDS = { left: 176, right: 66, top: 16, bottom: 16 }; // what lies on a wide map at its sides
 const CLOSER = 7; // zoom levels beyond the whole box
@@ -36,7 +35,7 @@ export class CityMap {
       projection,
       side,
       palette: dark ? DARK : LIGHT,
-      opacity: info.style ? OVER_BASE : 1,
+      opacity: 1,
       from: null,
       to: null,
       pair: 0,

@@ -7,7 +7,7 @@ import type { Moment, Stage } from "../playback.ts";
 import { Projection } from "../projection.ts";
 import { StableMaximum } from "../scale.ts";
 import type { Store } from "../store.ts";
-import { largestFlow } from "./arrows.ts";
+import { largestMove } from "./arrows.ts";
 import { CityMap } from "./city.ts";
 import { followKeys } from "./keyboard.ts";
 import { DARK, LIGHT } from "./palette.ts";
@@ -34,6 +34,7 @@ export class Maps implements Stage {
     this.projection = new Projection(store.now.status.box, store.now.info.coordinates);
     this.main = this.create(container);
     store.watch(["layers"], () => this.layers());
+    store.watch(["opacity"], ({ opacity }) => this.all.forEach((city) => city.change({ opacity })));
     store.watch(["theme"], () => this.theme());
     prefersDark.addEventListener("change", () => this.theme());
     if (store.now.info.roads) void this.loadRoads();
@@ -89,14 +90,14 @@ export class Maps implements Stage {
     const city = new CityMap(container, this.projection, status.grid, info, this.dark);
     followPointer(city, this.store);
     followKeys(city, this.store);
-    city.change({ streets: this.streets, maxCount: this.counts.value, maxFlow: this.flows.value });
+    city.change({ opacity: this.store.now.opacity, streets: this.streets, maxCount: this.counts.value, maxFlow: this.flows.value });
     return city;
   }
 
   private scale({ frame, real }: Moment): void {
-    const largest = ({ counts }: Frame) => counts.reduce((most, n) => Math.max(most, n), 0);
+    const largest = ({ cells }: Frame) => cells.n.reduce((most, n) => Math.max(most, n), 0);
     const counts = this.counts.see(Math.max(largest(frame), real ? largest(real) : 0));
-    const flows = this.flows.see(Math.max(largestFlow(frame.flows), largestFlow(real?.flows ?? null)));
+    const flows = this.flows.see(Math.max(largestMove(frame), largestMove(real)));
     if (counts || flows) for (const city of this.all) city.change({ maxCount: this.counts.value, maxFlow: this.flows.value });
     if (counts) this.tellLegend();
   }

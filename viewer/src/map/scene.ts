@@ -11,7 +11,7 @@ export interface Scene {
   readonly projection: Projection;
   readonly side: number;
   palette: Palette;
-  opacity: number; // of cells: less where a base map lies under them
+  opacity: number; // of cells
   from: Frame | null;
   to: Frame | null;
   pair: number; // counts the changes of from and to

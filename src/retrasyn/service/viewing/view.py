@@ -67,6 +67,10 @@ class LruCache(Generic[Value]):
                 self._used -= self.size(dropped)
 
 
+def _n_bytes(copies: list[Placed]) -> int:
+    return sum(placed.n_bytes for placed in copies)
+
+
 @dataclass(frozen=True, slots=True)
 class CachedSource:
     """Frames and tallies of a source, read from several threads at once.
@@ -79,9 +83,7 @@ class CachedSource:
     _placed: LruCache[Placed] = field(
         default_factory=lambda: LruCache(16 * _MIB, lambda p: p.n_bytes)
     )
-    _copies: LruCache[list[Placed]] = field(
-        default_factory=lambda: LruCache(64 * _MIB, lambda many: sum(one.n_bytes for one in many))
-    )
+    _copies: LruCache[list[Placed]] = field(default_factory=lambda: LruCache(64 * _MIB, _n_bytes))
     _flows: LruCache[Flows] = field(default_factory=lambda: LruCache(64 * _MIB, lambda f: f.nbytes))
     _tallies: LruCache[Tally] = field(
         default_factory=lambda: LruCache(64 * _MIB, lambda tally: tally.n_bytes)
