@@ -15,6 +15,14 @@ export interface Layers {
   real: boolean; // the real data beside; in a simulation only
 }
 
+// The cell under the pointer, and where on the page the pointer is.
+export interface Hover {
+  cell: number;
+  real: boolean; // on the map of the real data
+  x: number;
+  y: number;
+}
+
 export interface State {
   info: MapInfo;
   status: Status;
@@ -26,7 +34,9 @@ export interface State {
   live: boolean; // follow the newest release
   playing: boolean;
   speed: number; // timestamps a second
+  hover: Hover | null;
   cell: number | null; // the cell under inspection
+  names: ReadonlyMap<number, string>; // of cells that have one on the base map
   box: Box | null; // the area asked about
   drawing: boolean; // the next drag on the map draws a box
   layers: Layers;

@@ -9,6 +9,7 @@ import { Overlay } from "./overlay.ts";
 import { DARK, LIGHT, type Palette } from "./palette.ts";
 import type { Scene } from "./scene.ts";
 import { plainStyle } from "./style.ts";
+import { keepBelowLabels } from "./underlay.ts";
 
 const OWN_STYLE = "/v1/map/style.json";
 const MARGIN = 14; // CSS pixels around the box
@@ -30,6 +31,7 @@ export class CityMap {
     side: number,
     private readonly info: MapInfo,
     dark: boolean,
+    readonly isReal: boolean,
   ) {
     this.scene = {
       projection,
@@ -70,6 +72,7 @@ export class CityMap {
     this.map.setMinZoom(this.map.getZoom() - 2);
     this.map.setMaxZoom(Math.min(this.map.getZoom() + CLOSER, 22));
     this.overlay = new Overlay(this.map, this.scene);
+    if (info.style) keepBelowLabels(this.map, this.scene, this.overlay);
     this.map.on("movestart", ({ originalEvent }: { originalEvent?: unknown }) => {
       if (originalEvent) this.fitted = false;
     });

@@ -41,7 +41,7 @@ void main() {
   float gap = clamp(0.5 * min(v_half.x, v_half.y), 4.0, 8.0); // CSS pixels from one stripe to the next
   float across = mod((v_at.x + v_at.y) * 0.7071, gap);
   float stripe = v_hatch * cover(abs(across - 0.5 * gap) - 0.5);
-  vec4 ink = mix(v_color, u_hatch, stripe * u_hatch.a);
+  vec4 ink = u_hatch * stripe + v_color * (1.0 - u_hatch.a * stripe);
   color = ink * cover(length(max(abs(v_at) - v_half + radius, 0.0)) - radius);
 }`;
 

@@ -10,6 +10,7 @@ import type { Store } from "../store.ts";
 import { largestMove } from "./arrows.ts";
 import { CityMap } from "./city.ts";
 import { followKeys } from "./keyboard.ts";
+import { namesOf, placesOn } from "./places.ts";
 import { DARK, LIGHT } from "./palette.ts";
 import { followPointer } from "./pointer.ts";
 import { piecesOf, Streets } from "./streets.ts";
@@ -38,6 +39,7 @@ export class Maps implements Stage {
     store.watch(["theme"], () => this.theme());
     prefersDark.addEventListener("change", () => this.theme());
     if (store.now.info.roads) void this.loadRoads();
+    if (store.now.info.style) this.main.map.on("idle", () => this.name());
   }
 
   show(from: Moment, to: Moment): void {
@@ -87,7 +89,7 @@ export class Maps implements Stage {
 
   private create(container: HTMLElement): CityMap {
     const { info, status } = this.store.now;
-    const city = new CityMap(container, this.projection, status.grid, info, this.dark);
+    const city = new CityMap(container, this.projection, status.grid, info, this.dark, container === this.realContainer);
     followPointer(city, this.store);
     followKeys(city, this.store);
     city.change({ opacity: this.store.now.opacity, streets: this.streets, maxCount: this.counts.value, maxFlow: this.flows.value });
@@ -134,6 +136,13 @@ export class Maps implements Stage {
   private theme(): void {
     for (const city of this.all) city.paint(this.palette);
     this.tellLegend();
+  }
+
+  // The more of the base map was seen, the more cells have a name.
+  private name(): void {
+    const { language, names, status } = this.store.now;
+    const found = namesOf(placesOn(this.main.map, language), this.projection, status.grid);
+    if ([...found].some(([cell, name]) => names.get(cell) !== name)) this.store.set({ names: new Map([...names, ...found]) });
   }
 
   private async loadRoads(): Promise<void> {

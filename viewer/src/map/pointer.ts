@@ -51,6 +51,7 @@ export function followPointer(city: CityMap, store: Store): void {
     else if (event.pointerType === "mouse" && !event.buttons) {
       const cell = projection.cellAt(...city.dataAt(x, y), side);
       const hovered = cell === null ? null : rectangle(projection.cellBox(cell, side));
+      store.set({ hover: cell === null ? null : { cell, real: city.isReal, x: event.clientX, y: event.clientY } });
       if (String(hovered) !== String(city.scene.hovered)) city.change({ hovered });
     }
   };
@@ -69,7 +70,10 @@ export function followPointer(city: CityMap, store: Store): void {
   surface.addEventListener("pointermove", move);
   surface.addEventListener("pointerup", end);
   surface.addEventListener("pointercancel", () => store.set({ drawing: false }));
-  surface.addEventListener("pointerleave", () => city.change({ hovered: null }));
+  surface.addEventListener("pointerleave", () => {
+    city.change({ hovered: null });
+    store.set({ hover: null });
+  });
   // Touch would otherwise also pan and pinch.
   surface.addEventListener("touchstart", (event) => start && event.stopImmediatePropagation(), { capture: true });
 

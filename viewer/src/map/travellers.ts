@@ -49,7 +49,7 @@ void main() {
 }`;
 
 const UNDER_ARROWS = 0.5; // so faint that arrows can be read above them
-const TRAIL = 1; // timestamps
+const TRAIL = 3; // timestamps
 const TRAIL_ON_STREETS = 6; // a street shows where a trail belongs
 
 export class Travellers {

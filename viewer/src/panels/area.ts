@@ -40,8 +40,8 @@ export function mountArea(store: Store, controls: Controls, tabs: Tabs): void {
   );
 
   const draw = () => {
-    const { t, n } = count ?? { t: [], n: [] };
-    chart.show({ t, lines: [{ style: "single", values: n }] });
+    const { t, n, band } = count ?? { t: [], n: [], band: null };
+    chart.show({ t, lines: [{ style: "single", values: n, band }] });
     const link = byId<HTMLAnchorElement>("area-csv");
     const { box } = store.now;
     if (box && t.length) link.href = areaPath(box, t[0]!, t.at(-1)!, "csv");
@@ -51,7 +51,7 @@ export function mountArea(store: Store, controls: Controls, tabs: Tabs): void {
   const showNow = () => {
     const here = count ? placeOf(store.now.t, count.t) : -1;
     const known = count?.t[here] === store.now.t;
-    writeFigure("area-now", known ? speak(store.now).number(count!.n[here]!) : null);
+    writeFigure("area-now", known ? speak(store.now).about({ n: count!.n[here]!, high: count!.band?.high[here] ?? count!.n[here]! }) : null);
   };
 
   const isWanted = () => store.now.box !== null && tabs.current === "area" && stretch(store.now.status, 0) !== null;

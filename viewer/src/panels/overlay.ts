@@ -1,9 +1,11 @@
 // What lies on the map: layers, zoom, the legend, and words for those who do not see it.
 
+import type { Status } from "../api.ts";
 import type { Controls, Legend } from "../controls.ts";
 import type { Layers, Store } from "../store.ts";
-import { speak } from "../texts/index.ts";
-import { busiest, cellName } from "./cells.ts";
+import { about, POINTS } from "../frame.ts";
+import { hasClock, speak } from "../texts/index.ts";
+import { busiest, calledCell, digitsOf } from "./cells.ts";
 import { hasReceipt } from "./privacy.ts";
 import { all, byId, make, press, show, write } from "./page.ts";
 
@@ -35,6 +37,44 @@ export function mountLayers(store: Store): void {
   });
 }
 
+const ROUNDS = 10; // an average is over so many where an hour has no meaning
+const MOST_ROUNDS = 120; // that the server averages
+
+export function roundsOfHour(status: Status): number {
+  const rounds = Math.round(3600 / status.period);
+  return hasClock(status) && rounds >= 2 && rounds <= MOST_ROUNDS ? rounds : ROUNDS;
+}
+
+export function mountNumbers(store: Store): void {
+  const select = byId<HTMLSelectElement>("over");
+  const slider = byId<HTMLInputElement>("opacity");
+  select.addEventListener("change", () => store.set({ over: Number(select.value) }));
+  slider.addEventListener("input", () => store.set({ opacity: Number(slider.value) }));
+  store.watch(["language"], (state) => {
+    const speech = speak(state);
+    const rounds = roundsOfHour(state.status);
+    const isHour = hasClock(state.status) && rounds * state.status.period === 3600;
+    const words = { 1: speech.say("overRound"), [rounds]: isHour ? speech.say("overHour") : speech.say("overRounds", { n: rounds }) };
+    select.replaceChildren(...Object.entries(words).map(([value, text]) => Object.assign(make("option", "", text), { value })));
+    select.value = String(state.over);
+  });
+  store.watch(["over"], ({ over }) => void (select.value = String(over)));
+  store.watch(["opacity"], ({ opacity }) => void (slider.value = String(opacity)));
+}
+
+export function mountTip(store: Store): void {
+  const tip = byId("tip");
+  store.watch(["hover", "frame", "realFrame", "names", "drawing", "language"], (state) => {
+    const { hover } = state;
+    const frame = hover?.real ? state.realFrame : state.frame;
+    tip.hidden = !hover || !frame || state.drawing;
+    if (!hover || !frame) return;
+    write("tip", `${calledCell(hover.cell, state)}: ${speak(state).about(about(frame.cells, hover.cell), digitsOf(frame))}`);
+    const right = hover.x > innerWidth / 2; // beside the pointer, where there is more room
+    tip.style.translate = `calc(${hover.x}px + ${right ? "-100% - 14px" : "14px"}) calc(${hover.y}px - 100% - 8px)`;
+  });
+}
+
 export function mountZoom(controls: Controls): void {
   press("zoom-in", () => controls.zoomIn());
   press("zoom-out", () => controls.zoomOut());
@@ -53,6 +93,10 @@ export function mountLegend(store: Store, controls: Controls): void {
   store.watch(["layers", "frame", "language"], (state) => {
     show("legend", state.layers.density && state.frame !== null);
     write("legend-name", speak(state).say(state.layers.real ? "legendBoth" : "legend"));
+    const known = Boolean(state.frame?.replicas);
+    for (const id of ["legend-hatched", "legend-about"]) show(id, known);
+    show("legend-flows", known && state.layers.flows);
+    show("legend-unknown", !known);
   });
 }
 
@@ -65,15 +109,15 @@ export function mountSummary(store: Store): void {
       canvas?.setAttribute("aria-label", speech.say(word));
       if (id === "map") canvas?.setAttribute("aria-describedby", "map-summary");
     }
-    const [most] = frame ? busiest(frame.counts, 1) : [];
+    const [most] = frame ? busiest(frame.cells.n, 1) : [];
     write(
       "map-summary",
       frame
         ? speech.say("mapSummary", {
             time: speech.moment(status, frame.t),
-            n: speech.number(frame.nPoints),
-            cell: most === undefined ? speech.say("none") : cellName(most, frame.side),
-            most: speech.number(most === undefined ? 0 : frame.counts[most]!),
+            n: speech.about(about(frame.totals, POINTS), digitsOf(frame)),
+            cell: most === undefined ? speech.say("none") : calledCell(most, state),
+            most: most === undefined ? speech.number(0) : speech.about(about(frame.cells, most), digitsOf(frame)),
           })
         : speech.say("mapEmpty"),
     );

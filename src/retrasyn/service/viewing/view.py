@@ -117,10 +117,6 @@ class CachedSource:
         """Return the points of the release, then of each replica; none if it does not exist."""
         return self._copies.get(t, lambda: self._place_all(t)) or []
 
-    def n_copies(self, t: int) -> int:
-        """Return how many times a timestamp is there: in the release, and in each replica."""
-        return max(1, len(self.copies(t)))
-
     def _encode(self, t: int, most: int, over: Sequence[int]) -> bytes | None:
         summary, placed = self.source.summary(t), self.placed(t)
         tallies = [tally for then in over if (tally := self.tally(then)) is not None]

@@ -115,7 +115,7 @@ async def answer(
     """Make a frame in a thread, a few at a time."""
 
     def make() -> bytes | None:
-        window = timestamps_in(view.source, max(t - over + 1, 0), t, most // view.n_copies(t))
+        window = timestamps_in(view.source, max(t - over + 1, 0), t, most)
         return view.frame(t, travellers, window)
 
     async with turns:
@@ -199,11 +199,6 @@ def query_routes(view: CachedSource, turns: asyncio.Semaphore, most: int) -> API
     """Return the routes of cells and boxes; an answer goes through `most` points at most."""
     router, source = APIRouter(prefix="/v1", tags=["map"]), view.source
 
-    def asked(first: int | None, last: int | None) -> list[int]:
-        latest = source.within(first, last)[-1:]
-        n_copies = view.n_copies(latest[0]) if latest else 1
-        return timestamps_in(source, first, last, most // n_copies)
-
     @router.get("/cells/{cell}", responses=problems(404, 422))
     async def cell(cell: Cell, first: First = None, last: Last = None) -> CellHistory:
         """Return what happened in a cell: points, moves in and out, where from and where to."""
@@ -212,7 +207,7 @@ def query_routes(view: CachedSource, turns: asyncio.Semaphore, most: int) -> API
         check_range(first, last)
 
         def look() -> CellCounts:
-            return cell_history(view, cell, asked(first, last))
+            return cell_history(view, cell, timestamps_in(source, first, last, most))
 
         async with turns:
             return CellHistory.of(await asyncio.to_thread(look))
@@ -229,7 +224,7 @@ def query_routes(view: CachedSource, turns: asyncio.Semaphore, most: int) -> API
         check_range(first, last)
 
         def look() -> tuple[list[int], Means]:
-            return box_counts(source, corners, asked(first, last))
+            return box_counts(source, corners, timestamps_in(source, first, last, most))
 
         async with turns:
             t, found = await asyncio.to_thread(look)
