@@ -79,11 +79,12 @@ def told(text):
     return tuple(0.0 if one is None else float(one.replace(",", "")) for one in found.groups())
 
 
-def wanted(counted, digits=0):
+def wanted(counted):
     """Return what the page has to say of a number: itself and half of its interval."""
-    found = Intervals.of(counted[0], counted[1:])
-    half = float(found.high - counted[0])
-    return round(float(counted[0]), digits), round(half, 1 if half < 1 else digits)
+    found, n = Intervals.of(counted[0], counted[1:]), float(counted[0])
+    half = float(found.high) - n
+    digits = 0 if n.is_integer() or max(n, half) >= 100 else 1
+    return pytest.approx((round(n, digits), round(half, 1 if half < 1 else digits)), abs=0.051)
 
 
 @pytest.mark.parametrize("over", [1, 4])
@@ -91,28 +92,28 @@ def test_every_number_has_the_interval_that_its_replicas_give(over, city, page):
     times = range(5 - over, 5)
     page.evaluate(f"window.retrasyn.store.set({{ over: {over}, cell: {DOUBTFUL} }})")
     until(page, f"window.retrasyn.store.now.frame?.rounds === {over}")
-    digits = 0 if over == 1 else 1
     cells = np.array(counts(city, times, "cells"))
     cell = told(page.locator("#cell-now").inner_text())
-    assert cell == pytest.approx(wanted(cells[:, DOUBTFUL], digits), abs=0.051)
+    assert cell == wanted(cells[:, DOUBTFUL])
     page.locator("#tab-now").click()
     for place, name in (("n-points", "n_points"), ("n-born", "n_born"), ("n-ended", "n_ended")):
         found = told(page.locator(f"#{place}").inner_text())
-        size = 0 if max(wanted(counts(city, times, name))) >= 100 else digits
-        assert found == pytest.approx(wanted(counts(city, times, name), size), abs=0.051), name
+        assert found == wanted(counts(city, times, name)), name
     rows = page.locator("#hotspots li").all_inner_texts()
     assert len(rows) == 2, "as many as have somebody"
     assert told(rows[0].split("\n")[1]) == wanted(cells[:, STEADY])
     assert told(rows[1].split("\n")[1]) == cell
 
 
-def test_the_histories_of_a_cell_and_a_box_have_their_bands(city, page):
+@pytest.mark.parametrize("over", [1, 4])
+def test_the_histories_of_a_cell_and_a_box_have_their_bands(over, city, page):
+    page.evaluate(f"window.retrasyn.store.set({{ over: {over} }})")
     page.evaluate(f"window.retrasyn.store.set({{ cell: {STEADY} }})")
     page.locator("#cell-chart .band[d*=Z]").wait_for(state="attached")
     page.locator("#moves-chart .band.in[d*=Z]").wait_for(state="attached")
     page.evaluate("window.retrasyn.store.set({ box: [0, 0, 3, 1] })")
     until(page, "/\\d/.test(document.getElementById('area-now').textContent)")
-    doubtful = np.array(counts(city, [4], "cells"))[:, DOUBTFUL]
+    doubtful = np.array(counts(city, range(5 - over, 5), "cells"))[:, DOUBTFUL]
     assert told(page.locator("#area-now").inner_text()) == wanted(doubtful)
     page.locator("#area-chart .band[d*=Z]").wait_for(state="attached")
 

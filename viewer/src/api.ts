@@ -129,8 +129,8 @@ async function askJson<T>(path: string, signal?: AbortSignal): Promise<T> {
 
 const range = (first: number, last: number) => `from=${first}&to=${last}`;
 
-export const areaPath = (box: Box, first: number, last: number, format: "json" | "csv") =>
-  `v1/count?box=${box.join(",")}&${range(first, last)}&format=${format}`;
+export const areaPath = (box: Box, first: number, last: number, over: number, format: "json" | "csv") =>
+  `v1/count?box=${box.join(",")}&${range(first, last)}&over=${over}&format=${format}`;
 
 const framePath = (place: string, t: number, travellers: number, over: number) => `${place}/${t}?travellers=${travellers}&over=${over}`;
 
@@ -146,8 +146,8 @@ export const api = {
   realFrame: async (t: number, travellers: number, over: number, signal?: AbortSignal): Promise<Frame> =>
     decodeFrame(await (await ask(framePath("v1/real/frames", t, travellers, over), signal)).arrayBuffer()),
   errors: (first: number, last: number) => askJson<Errors>(`v1/real/errors?${range(first, last)}`),
-  cell: (cell: number, first: number, last: number, signal?: AbortSignal) =>
-    askJson<CellHistory>(`v1/cells/${cell}?${range(first, last)}`, signal),
-  area: (box: Box, first: number, last: number, signal?: AbortSignal) =>
-    askJson<AreaCount>(areaPath(box, first, last, "json"), signal),
+  cell: (cell: number, first: number, last: number, over: number, signal?: AbortSignal) =>
+    askJson<CellHistory>(`v1/cells/${cell}?${range(first, last)}&over=${over}`, signal),
+  area: (box: Box, first: number, last: number, over: number, signal?: AbortSignal) =>
+    askJson<AreaCount>(areaPath(box, first, last, over, "json"), signal),
 };

@@ -106,7 +106,8 @@ test("numbers and times follow the language", () => {
 test("a number is told with how far it may be off, where that is known", () => {
   const speech = new Speech("de");
   assert.equal(speech.about({ n: 30, low: 18, high: 42 }), "30 ± 12");
-  assert.equal(speech.about({ n: 3.25, low: 2.5, high: 4 }, 1), "3,3 ± 0,8");
+  assert.equal(speech.about({ n: 13.25, low: 6.5, high: 20 }), "13,3 ± 6,8");
+  assert.equal(speech.about({ n: 213.25, low: 206.5, high: 220 }), "213 ± 7");
   assert.equal(speech.about({ n: 1200, low: 1199.7, high: 1200.3 }), "1.200 ± 0,3");
   assert.equal(speech.about({ n: 1200 }), "1.200");
   assert.equal(speech.about({ n: 1200, low: 1200, high: 1200 }), "1.200");

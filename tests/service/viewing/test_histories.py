@@ -79,6 +79,17 @@ def test_replicas_are_counted_as_the_release_is():
     assert all(one.low <= one.n <= one.high for one in told.destinations)
 
 
+def test_an_average_is_over_the_timestamps_that_are_there_and_known():
+    source, box = crowd(3, [0, 1, 2, 5]), Box(0, 1, 2, 3)
+    n = counted(source, box, [0, 1, 2, 5])[1][0]
+    _, [found] = box_counts(source, box, [0, 1, 2, 5], 3)
+    assert found == pytest.approx([n[0], np.mean(n[:2]), np.mean(n[:3]), n[3]])
+    alone = cell_history(CachedSource(source), 4, [0, 1, 2, 5]).inflow[0]
+    over = cell_history(CachedSource(source), 4, [0, 1, 2, 5], 3).inflow[0]
+    wanted = [np.nan, alone[1], np.mean(alone[1:3]), np.nan]
+    np.testing.assert_allclose(over, wanted)
+
+
 def test_density_errors_are_those_of_the_metrics():
     real, synthetic = crowd(1, range(6)), crowd(2, range(6))
     found = density_errors(real, synthetic, list(range(6)))

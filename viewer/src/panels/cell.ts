@@ -5,7 +5,7 @@ import type { Controls } from "../controls.ts";
 import type { Store } from "../store.ts";
 import { about } from "../frame.ts";
 import { speak } from "../texts/index.ts";
-import { calledCell, digitsOf } from "./cells.ts";
+import { calledCell } from "./cells.ts";
 import { mountChart } from "./chart.ts";
 import { byId, press, show, write } from "./page.ts";
 import { Query, stretch, tellTrouble } from "./query.ts";
@@ -21,12 +21,13 @@ export function mountCell(store: Store, controls: Controls, tabs: Tabs): void {
   const destinations = new Ranking(byId("destinations"), choose);
   const origins = new Ranking(byId("origins"), choose);
   let history: CellHistory | null = null;
+  let opened: number | null = null; // the cell that was last gone to
 
   const query = new Query(
     (signal) => {
-      const { cell, status, t } = store.now;
+      const { cell, status, t, over } = store.now;
       const span = stretch(status, t)!;
-      return api.cell(cell!, span.first, span.last, signal);
+      return api.cell(cell!, span.first, span.last, over, signal);
     },
     (answer) => {
       history = answer;
@@ -64,15 +65,16 @@ export function mountCell(store: Store, controls: Controls, tabs: Tabs): void {
 
   press("cell-clear", () => controls.selectCell(null));
   tabs.watch(() => void (isWanted() && !isCovered() && query.refresh()));
-  store.watch(["cell"], ({ cell }) => {
+  store.watch(["cell", "over"], ({ cell }) => {
     query.stop();
     show("cell-trouble", false);
     show("cell-body", cell !== null);
     show("cell-hint", cell === null);
     history = null;
     draw();
-    if (cell === null) return;
-    tabs.open("cell");
+    if (cell === null) return void (opened = null);
+    if (cell !== opened) tabs.open("cell");
+    opened = cell;
     if (isWanted()) query.start();
   });
   store.watch(["t", "status"], () => void (isWanted() && !isCovered() && query.refresh()));
@@ -81,7 +83,7 @@ export function mountCell(store: Store, controls: Controls, tabs: Tabs): void {
     const { cell, frame } = state;
     if (cell === null) return;
     write("cell-name", speech.say("cellName", { cell: calledCell(cell, state) }));
-    write("cell-now", frame ? speech.about(about(frame.cells, cell), digitsOf(frame)) : "–");
+    write("cell-now", frame ? speech.about(about(frame.cells, cell)) : "–");
   });
   store.watch(["language", "names"], draw);
 }

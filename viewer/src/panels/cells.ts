@@ -1,6 +1,5 @@
 // Cells by name, as the report names them: columns by letter from the west, rows by number from the south.
 
-import type { Frame } from "../frame.ts";
 import type { State } from "../store.ts";
 
 export function columnName(column: number): string {
@@ -15,9 +14,6 @@ export function calledCell(cell: number, { names, status }: Pick<State, "names" 
   const name = names.get(cell);
   return cellName(cell, status.grid) + (name ? ` ${name}` : "");
 }
-
-// Averages are no whole numbers.
-export const digitsOf = ({ rounds }: Frame) => (rounds > 1 ? 1 : 0);
 
 // The fullest cells, fullest first; of equally full ones the first.
 export function busiest(counts: ArrayLike<number>, n: number): number[] {

@@ -6,7 +6,6 @@ import type { Controls } from "../controls.ts";
 import type { Store } from "../store.ts";
 import { about, POINTS } from "../frame.ts";
 import { speak } from "../texts/index.ts";
-import { digitsOf } from "./cells.ts";
 import { mountChart } from "./chart.ts";
 import { write, writeFigure } from "./page.ts";
 import { Query, stretch, tellTrouble } from "./query.ts";
@@ -43,8 +42,8 @@ export function mountErrors(store: Store, controls: Controls, tabs: Tabs): void 
     const speech = speak(store.now);
     const here = placeOf(t, errors.t);
     writeFigure("error-now", errors.t[here] === t ? speech.number(errors.density_error[here]!, DIGITS) : null);
-    write("n-real", realFrame ? speech.number(realFrame.totals.n[POINTS]!, digitsOf(realFrame)) : "–");
-    write("n-synthetic", frame ? speech.about(about(frame.totals, POINTS), digitsOf(frame)) : "–");
+    write("n-real", realFrame ? speech.about(about(realFrame.totals, POINTS)) : "–");
+    write("n-synthetic", frame ? speech.about(about(frame.totals, POINTS)) : "–");
   };
   tabs.watch(refresh);
   store.watch(["t", "status"], refresh);

@@ -5,7 +5,7 @@ import type { Controls, Legend } from "../controls.ts";
 import type { Layers, Store } from "../store.ts";
 import { about, POINTS } from "../frame.ts";
 import { hasClock, speak } from "../texts/index.ts";
-import { busiest, calledCell, digitsOf } from "./cells.ts";
+import { busiest, calledCell } from "./cells.ts";
 import { hasReceipt } from "./privacy.ts";
 import { all, byId, make, press, show, write } from "./page.ts";
 
@@ -69,7 +69,7 @@ export function mountTip(store: Store): void {
     const frame = hover?.real ? state.realFrame : state.frame;
     tip.hidden = !hover || !frame || state.drawing;
     if (!hover || !frame) return;
-    write("tip", `${calledCell(hover.cell, state)}: ${speak(state).about(about(frame.cells, hover.cell), digitsOf(frame))}`);
+    write("tip", `${calledCell(hover.cell, state)}: ${speak(state).about(about(frame.cells, hover.cell))}`);
     const right = hover.x > innerWidth / 2; // beside the pointer, where there is more room
     tip.style.translate = `calc(${hover.x}px + ${right ? "-100% - 14px" : "14px"}) calc(${hover.y}px - 100% - 8px)`;
   });
@@ -115,9 +115,9 @@ export function mountSummary(store: Store): void {
       frame
         ? speech.say("mapSummary", {
             time: speech.moment(status, frame.t),
-            n: speech.about(about(frame.totals, POINTS), digitsOf(frame)),
+            n: speech.about(about(frame.totals, POINTS)),
             cell: most === undefined ? speech.say("none") : calledCell(most, state),
-            most: most === undefined ? speech.number(0) : speech.about(about(frame.cells, most), digitsOf(frame)),
+            most: most === undefined ? speech.number(0) : speech.about(about(frame.cells, most)),
           })
         : speech.say("mapEmpty"),
     );

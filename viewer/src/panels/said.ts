@@ -3,7 +3,7 @@
 import type { Connection, Store } from "../store.ts";
 import { about } from "../frame.ts";
 import { speak } from "../texts/index.ts";
-import { calledCell, digitsOf } from "./cells.ts";
+import { calledCell } from "./cells.ts";
 import { write } from "./page.ts";
 
 export const sayAloud = (text: string) => write("said", text);
@@ -20,7 +20,7 @@ export function mountSaid(store: Store): void {
     const { cell, frame } = state;
     if (cell === null) return;
     const speech = speak(state);
-    const n = frame ? speech.about(about(frame.cells, cell), digitsOf(frame)) : "–";
+    const n = frame ? speech.about(about(frame.cells, cell)) : "–";
     sayAloud(speech.say("saidCell", { cell: calledCell(cell, state), n }));
   });
 }

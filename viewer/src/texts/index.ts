@@ -48,9 +48,9 @@ export class Speech {
   }
 
   // 30 ± 12, where it is known how far the number may be off.
-  about({ n, high }: About, digits = 0): string {
+  about({ n, high }: About, digits = 1): string {
     const half = high === undefined ? 0 : high - n;
-    const places = Math.max(n, half) < FEW ? digits : 0;
+    const places = Number.isInteger(n) || Math.max(n, half) >= FEW ? 0 : digits;
     if (!(half > 0)) return this.number(n, places);
     return `${this.number(n, places)} ± ${this.number(half, half < 1 ? 1 : places)}`;
   }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def box_counts(
-    source: ReleaseSource, box: Box, timestamps: Sequence[int]
+    source: ReleaseSource, box: Box, timestamps: Sequence[int], over: int = 1
 ) -> tuple[list[int], Means]:
-    """Count points in a box, edges included.
+    """Count points in a box, edges included, on average over so many timestamps.
 
     Return the timestamps that exist, and counts in the release and in each replica: [1 + B, n].
     """
@@ -35,12 +35,30 @@ def box_counts(
         replicas = ((points.x, points.y) for points in source.replicas_at(t))
         there.append(t)
         counts.append([_inside(box, x, y) for x, y in (places, *replicas)])
-    return there, _table(counts)
+    return there, averaged(_table(counts), there, over)
 
 
 def _inside(box: Box, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> int:
     inside = (x >= box.x0) & (x <= box.x1) & (y >= box.y0) & (y <= box.y1)  # [n_points]
     return int(np.count_nonzero(inside))
+
+
+def averaged(table: Means, timestamps: Sequence[int], over: int) -> Means:
+    """Return averages over the timestamps up to each one; NaN counts for nothing.
+
+    >>> averaged(np.array([[1.0, 3.0, np.nan, 8.0]]), [0, 1, 2, 4], 2).tolist()
+    [[1.0, 2.0, 3.0, 8.0]]
+    """
+    known = ~np.isnan(table)
+    ends = np.arange(len(timestamps)) + 1
+    begins = np.searchsorted(timestamps, np.array(timestamps, np.int64) - over, side="right")
+
+    def sums(values: npt.NDArray[Any]) -> Means:
+        total = np.pad(np.cumsum(values, axis=1, dtype=np.float64), ((0, 0), (1, 0)))
+        return total[:, ends] - total[:, begins]
+
+    n = sums(known)
+    return np.divide(sums(np.where(known, table, 0.0)), n, out=np.full_like(n, np.nan), where=n > 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,8 +78,10 @@ class CellCounts:
     origins: Means
 
 
-def cell_history(view: CachedSource, cell: int, timestamps: Sequence[int]) -> CellCounts:
-    """Return the history of a cell."""
+def cell_history(
+    view: CachedSource, cell: int, timestamps: Sequence[int], over: int = 1
+) -> CellCounts:
+    """Return the history of a cell, on average over so many timestamps."""
     side = view.source.grid.side
     around = [d for d in range(N_DIRECTIONS) if d != STAYING]
     targets = {d: found for d in around if (found := neighbour(cell, d, side)) is not None}
@@ -79,9 +99,9 @@ def cell_history(view: CachedSource, cell: int, timestamps: Sequence[int]) -> Ce
     return CellCounts(
         cell=cell,
         t=there,
-        n=_table(n),
-        inflow=_table([moves.sum(axis=1).tolist() for moves in coming]),
-        outflow=_table([moves.sum(axis=1).tolist() for moves in leaving]),
+        n=averaged(_table(n), there, over),
+        inflow=averaged(_table([moves.sum(axis=1).tolist() for moves in coming]), there, over),
+        outflow=averaged(_table([moves.sum(axis=1).tolist() for moves in leaving]), there, over),
         neighbours=cells,
         destinations=_sum(leaving, len(cells)),
         origins=_sum(coming, len(cells)),

@@ -200,14 +200,16 @@ def query_routes(view: CachedSource, turns: asyncio.Semaphore, most: int) -> API
     router, source = APIRouter(prefix="/v1", tags=["map"]), view.source
 
     @router.get("/cells/{cell}", responses=problems(404, 422))
-    async def cell(cell: Cell, first: First = None, last: Last = None) -> CellHistory:
+    async def cell(
+        cell: Cell, first: First = None, last: Last = None, over: Over = 1
+    ) -> CellHistory:
         """Return what happened in a cell: points, moves in and out, where from and where to."""
         if cell >= source.grid.n_cells:
             raise Problem(404, "There is no such cell.")
         check_range(first, last)
 
         def look() -> CellCounts:
-            return cell_history(view, cell, timestamps_in(source, first, last, most))
+            return cell_history(view, cell, timestamps_in(source, first, last, most), over)
 
         async with turns:
             return CellHistory.of(await asyncio.to_thread(look))
@@ -217,6 +219,7 @@ def query_routes(view: CachedSource, turns: asyncio.Semaphore, most: int) -> API
         box: Corners,
         first: First = None,
         last: Last = None,
+        over: Over = 1,
         format: Format = "json",  # noqa: A002 - the name in the address
     ) -> Response:
         """Count the synthetic points in a box at each timestamp."""
@@ -224,7 +227,7 @@ def query_routes(view: CachedSource, turns: asyncio.Semaphore, most: int) -> API
         check_range(first, last)
 
         def look() -> tuple[list[int], Means]:
-            return box_counts(source, corners, timestamps_in(source, first, last, most))
+            return box_counts(source, corners, timestamps_in(source, first, last, most), over)
 
         async with turns:
             t, found = await asyncio.to_thread(look)

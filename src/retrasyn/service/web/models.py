@@ -181,6 +181,10 @@ class MapDescription(Exact):
     travellers: int = Field(description="Streams that a frame shows moving, about.")
 
 
+Count = int | float
+"""A whole number, unless it is an average."""
+
+
 class Band(Exact):
     """Intervals that cover the true values nine times of ten; null where they are not known."""
 
@@ -198,8 +202,12 @@ class Band(Exact):
 
 
 def known(values: Means) -> list[Any]:
-    """Return values with None for those that are NaN."""
-    return [None if math.isnan(value) else value for value in values.tolist()]
+    """Return values, whole ones as such, with None for those that are NaN."""
+    listed = values.tolist()
+    return [
+        None if math.isnan(value) else int(value) if value.is_integer() else value
+        for value in listed
+    ]
 
 
 _BAND = "Intervals of {}; null without replicas."
@@ -232,9 +240,9 @@ class CellHistory(Exact):
 
     cell: int
     t: list[int] = Field(description="Timestamps, ascending.")
-    n: list[int] = Field(description="Points at each.")
-    inflow: list[int | None] = Field(description="Moves into the cell from another.")
-    outflow: list[int | None] = Field(description="Moves from the cell to another.")
+    n: list[Count] = Field(description="Points at each.")
+    inflow: list[Count | None] = Field(description="Moves into the cell from another.")
+    outflow: list[Count | None] = Field(description="Moves from the cell to another.")
     n_band: Band | None = Field(description=_BAND.format("n"))
     inflow_band: Band | None = Field(description=_BAND.format("inflow"))
     outflow_band: Band | None = Field(description=_BAND.format("outflow"))
@@ -265,7 +273,7 @@ class BoxCounts(Exact):
 
     box: list[float] = Field(min_length=4, max_length=4, description="x0, y0, x1, y1.")
     t: list[int] = Field(description="Timestamps, ascending.")
-    n: list[int] = Field(description="Points at each.")
+    n: list[Count] = Field(description="Points at each.")
     band: Band | None = Field(description=_BAND.format("n"))
 
 
