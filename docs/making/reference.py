@@ -24,7 +24,11 @@ from retrasyn.service.settings import Settings
 DOCS = Path(__file__).parents[1]
 NOTE = "<!-- Written by `make reference` from the code; change the code, not this page. -->\n"
 _BOUNDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
-_SETTING_PAGES = {"campaign": "service.md", "map": "map.md#base-maps"}
+_SETTING_PAGES = {
+    "campaign": "service.md",
+    "map": "map.md#base-maps",
+    "alerts": "operations.md#alerts",
+}
 _GROUPS = {
     "Data": "Trajectories convert read write demo_city",
     "Synthesis": "synthesize Synthesis RunSettings METHODS Method Curator Roster Release",

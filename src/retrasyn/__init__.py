@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from retrasyn._version import __version__
 
 if TYPE_CHECKING:
+    from retrasyn.answers.asking import ask as ask
     from retrasyn.curator import Curator as Curator
     from retrasyn.data.converting import convert as convert
     from retrasyn.data.moving_objects.city_network import city_network as city_network
@@ -64,6 +65,7 @@ _HOMES = {
     "StateSpace": "retrasyn.space.states",
     "Synthesis": "retrasyn.simulation.result",
     "Trajectories": "retrasyn.data.trajectories",
+    "ask": "retrasyn.answers.asking",
     "city_network": "retrasyn.data.moving_objects.city_network",
     "convert": "retrasyn.data.converting",
     "demo_city": "retrasyn.simulation.city",

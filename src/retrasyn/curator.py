@@ -134,6 +134,7 @@ class Curator:
         engine: Engine | None = None,
         make_sink: MakeSink | None = None,
         on_ways: Progress | None = None,
+        roads: NextHops | None = None,
     ) -> None:
         self.settings = settings
         self.method = settings.method
@@ -147,7 +148,7 @@ class Curator:
         self.gap = settings.gap
         self.oracle = settings.chosen_oracle
         self.synthesizer = Synthesizer(self.grid, self.seed, self.method.steers)
-        self.roads = roads_of(settings, engine, on_ways)
+        self.roads = roads or roads_of(settings, engine, on_ways)
         streams = ShardedStreams.open(
             self.grid,
             engine,

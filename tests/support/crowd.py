@@ -45,6 +45,7 @@ def settings_in(folder, **changes) -> Settings:
         "seed": "7",
         "fewest": "1",
         "snapshot_every": "4",
+        "replicates": "0",
         "lifetime_cap": "1000",  # these devices share for longer than the default allows
     }
     return Settings.load(None, values | {name: str(value) for name, value in changes.items()})

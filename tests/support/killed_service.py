@@ -42,7 +42,7 @@ class ToldClock:
 def settings_of(folder, store, epoch):
     values = {"folder": folder, "store": store, "epoch": epoch, "period": 10, "grace": 5}
     values |= {"window": 3, "grid": 3, "seed": 7, "snapshot_every": 4, "method": "steered"}
-    values |= {"lifetime_cap": 1000}
+    values |= {"lifetime_cap": 1000, "replicates": 2}
     return Settings.load(None, {name: str(value) for name, value in values.items()})
 
 

@@ -240,7 +240,7 @@ def round_in(envelope: bytes) -> dict[str, Any]:
 @contextmanager
 def living(folder: Path, *, now: float = START, **changes: object) -> Iterator[Living]:
     """Run a service with settings of one's own until the block ends."""
-    told = {"folder": folder, "port": 0, "seed": 7, "lifetime_cap": 1000} | changes
+    told = {"folder": folder, "port": 0, "seed": 7, "lifetime_cap": 1000, "replicates": 0} | changes
     settings = Settings.load(None, {name: str(value) for name, value in told.items()})
     with Living(settings, HandClock(now)).serving() as one:
         yield one

@@ -15,6 +15,7 @@ import typer
 import typer.core
 
 from retrasyn.cli import completion
+from retrasyn.cli.ask import ask
 from retrasyn.cli.audit import audit, audit_window
 from retrasyn.cli.convert import convert
 from retrasyn.cli.demo import demo
@@ -90,7 +91,7 @@ def _root(
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (demo, doctor, show_page),
     "Data": (convert, validate, suggest, generate, roads),
-    "Synthesise and judge": (synthesize, stream, methods, evaluate, compare, watch),
+    "Synthesise and judge": (synthesize, stream, methods, ask, evaluate, compare, watch),
     "Plan and prove": (plan, reproduce),
     "Run a campaign": (serve, invite, rotate_key, fleet),
     "Take part": (gateway,),

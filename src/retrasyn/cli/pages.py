@@ -39,6 +39,7 @@ BY_COMMAND: dict[str, str] = {
     "synthesize": _FIRST_STEPS,
     "stream": _FIRST_STEPS,
     "methods": "method",
+    "ask": "ask",
     "evaluate": "evaluation",
     "compare": "evaluation",
     "convert": "formats",

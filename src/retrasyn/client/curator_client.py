@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import importlib.util
 import ipaddress
 import logging
 from collections.abc import Mapping, Sequence
@@ -269,13 +270,18 @@ class CuratorClient:
 _BINARY = {"Content-Type": "application/octet-stream"}
 
 
-def _open_client(url: str) -> httpx2.Client:
-    try:
-        import httpx2  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise MissingExtra('httpx2 is not installed: pip install "retrasyn[device]"') from None
-    for library in ("httpx2", "httpcore2"):  # they would log URLs and headers
+def check_httpx2() -> None:
+    """Say how to get httpx2 if it is missing; quieten it, as it would log URLs and headers."""
+    if importlib.util.find_spec("httpx2") is None:
+        raise MissingExtra('httpx2 is not installed: pip install "retrasyn[device]"')
+    for library in ("httpx2", "httpcore2"):
         logging.getLogger(library).setLevel(logging.WARNING)
+
+
+def _open_client(url: str) -> httpx2.Client:
+    check_httpx2()
+    import httpx2  # noqa: PLC0415 - an extra, and slow to import
+
     return httpx2.Client(
         base_url=url,
         timeout=httpx2.Timeout(_SECONDS, connect=_CONNECT_SECONDS),

@@ -27,17 +27,23 @@ def point_features(
     trajectories: Trajectories, file: IO[bytes], *, datetime: bool = False
 ) -> Iterator[BlockWriter]:
     """Open a collection with one feature per point; each block passed in adds its points."""
-    head = opening(trajectories)
-    if trajectories.crs is not None and trajectories.crs.upper() not in LONGITUDE_LATITUDE:
-        # Predates the RFC, which allows degrees only; GDAL and GeoPandas still read it.
-        head["crs"] = {"type": "name", "properties": {"name": urn_of(trajectories.crs)}}
+    head = heading(trajectories.clock, trajectories.crs)
     with collection(file, head) as add:
         yield lambda block: add(_points(block, datetime=datetime))
 
 
-def opening(trajectories: Trajectories) -> dict[str, Any]:
+def heading(clock: Clock | None, crs: str | None) -> dict[str, Any]:
+    """Return the leading members of a collection of GeoJSON, which says if it is not degrees."""
+    head = opening(clock, crs)
+    if crs is not None and crs.upper() not in LONGITUDE_LATITUDE:
+        # Predates the RFC, which allows degrees only; GDAL and GeoPandas still read it.
+        head["crs"] = {"type": "name", "properties": {"name": urn_of(crs)}}
+    return head
+
+
+def opening(clock: Clock | None, crs: str | None) -> dict[str, Any]:
     """Return the leading members of a collection: its type and any clock and CRS metadata."""
-    known = Metadata(trajectories.clock, trajectories.crs)
+    known = Metadata(clock, crs)
     return {"type": "FeatureCollection"} | ({} if known == Metadata() else {KEY: known.to_dict()})
 
 
@@ -121,7 +127,7 @@ _UTC = {"type": "Name", "properties": {"name": "urn:ogc:data:time:iso8601"}}
 def stream_features(trajectories: Trajectories, file: IO[bytes]) -> Iterator[BlockWriter]:
     """Open a collection with one feature per stream; each block passed in adds its streams."""
     clock = clock_of(trajectories.clock, "MF-JSON")
-    head = {**opening(trajectories), "trs": _UTC}
+    head = {**opening(clock, trajectories.crs), "trs": _UTC}
     if trajectories.crs is not None:
         head["crs"] = {"type": "Name", "properties": {"name": urn_of(trajectories.crs)}}
     with collection(file, head) as add:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -77,14 +78,16 @@ def points(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> pa.Array:
 
 def geo_entry(trajectories: Trajectories) -> dict[bytes, bytes]:
     """Return the schema's ``geo`` entry, which readers need to recognise the geometry."""
-    about: dict[str, Any] = {
-        "encoding": "WKB",
-        "geometry_types": ["Point"],
-        "crs": projjson(trajectories.crs),
-    }
     x, y = trajectories.x, trajectories.y
-    if x.size:
-        about["bbox"] = [float(edge) for edge in (x.min(), y.min(), x.max(), y.max())]
+    bounds = (x.min(), y.min(), x.max(), y.max()) if x.size else ()
+    return entry_of(trajectories.crs, ["Point"], bounds)
+
+
+def entry_of(crs: str | None, kinds: list[str], bounds: Sequence[float]) -> dict[bytes, bytes]:
+    """Return the entry of a file with such geometries."""
+    about: dict[str, Any] = {"encoding": "WKB", "geometry_types": kinds, "crs": projjson(crs)}
+    if len(bounds) and np.isfinite(bounds).all():
+        about["bbox"] = [float(edge) for edge in bounds]
     entry = {"version": "1.1.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: about}}
     return {b"geo": json.dumps(entry).encode()}
 

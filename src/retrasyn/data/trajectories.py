@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
+    from retrasyn.answers.table import AnswerTable
     from retrasyn.data.folding import Fold, Folding
     from retrasyn.space.grid import Box, Grid
 
@@ -209,6 +210,23 @@ class Trajectories:
         """Return the first points as a pandas DataFrame, without turning the others into one."""
         last = int(np.searchsorted(self.starts[:-1], n))
         return self._of_streams(0, last).to_pandas().head(n)
+
+    def ask(self, what: str, **options: Any) -> AnswerTable:
+        """Return the answer to a question; `options` are those of `retrasyn.ask`.
+
+        Trajectories alone have no replicas: ask the result of `synthesize` for standard errors.
+        """
+        from retrasyn.answers.asking import ask  # noqa: PLC0415 - as above
+
+        return ask(self, what, **options)
+
+    def counts(self, **options: Any) -> Any:
+        """Return how many people are present by zone and period, as a pandas DataFrame."""
+        return self.ask("counts", **options).to_pandas()
+
+    def od(self, **options: Any) -> Any:
+        """Return how many trips lead from zone to zone, as a pandas DataFrame."""
+        return self.ask("od", **options).to_pandas()
 
     def plot(
         self,

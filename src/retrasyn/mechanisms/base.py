@@ -33,6 +33,17 @@ class MechanismMemory(Protocol):
         """Restore the memory from plain arrays."""
         ...  # pragma: no cover - a protocol has no body
 
+    def replica(self, random: np.random.Generator) -> MechanismMemory:
+        """Return the memory of a replica, before any report, of the mechanism that has this one."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def follow(self, main: Any, random: np.random.Generator) -> npt.NDArray[np.float64] | None:
+        """Prepare a replica's memory for a timestamp, after the mechanism it repeats has `main`.
+
+        Returns the frequencies that its reports are drawn around; None: those that were reported.
+        """
+        ...  # pragma: no cover - a protocol has no body
+
 
 Variances = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 """Of every move's share among all moves, [n_cells, 9], and of the arrivals in a cell, [n_cells]."""
@@ -86,6 +97,18 @@ class ReleasedMemory:
         self.history = deque(list(arrays["history"]), maxlen=MEMORY)
         self.significant = deque(arrays["significant"].tolist(), maxlen=MEMORY)
         self.n_collections, self.last_t = arrays["collections"].tolist()
+
+    def replica(self, random: np.random.Generator) -> ReleasedMemory:
+        """Return this empty memory: nothing is known of what else may be true."""
+        del random
+        return self
+
+    def follow(
+        self, main: ReleasedMemory, random: np.random.Generator
+    ) -> npt.NDArray[np.float64] | None:
+        """Return the release, which is taken for the truth."""
+        del random
+        return main.released
 
     def unchanged(self) -> Outcome:
         """Return the outcome of a timestamp without new estimates: the last release is repeated."""

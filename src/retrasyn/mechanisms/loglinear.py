@@ -9,6 +9,7 @@ present at all.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -88,6 +89,16 @@ class LogLinearMemory:
         for prefix, part in self._parts.items():
             part.load_arrays(without_prefix(prefix, arrays))
 
+    def replica(self, random: np.random.Generator) -> LogLinearMemory:
+        """Return the memory of a replica: around a draw from what is believed before any report."""
+        twin = dataclasses.replace(self.copied(), hypotheses=self.hypotheses.drawn(random))
+        twin.flow.begin_apart(random)
+        return twin
+
+    def follow(self, main: LogLinearMemory, random: np.random.Generator) -> None:
+        """Let the truth of a replica move on its own way; it trusts what the real one trusts."""
+        self.flow.follow(main.flow, random)
+
     def copied(self) -> LogLinearMemory:
         """Return an independent copy."""
         twin = LogLinearMemory(
@@ -147,9 +158,10 @@ class LogLinear:
         variances = None
         if flow is not None:
             memory.released = _released(memory, flow, totals, view)
-            table = np.zeros(memory.states.move_index.shape)
-            table[memory.states.move_index >= 0] = flow.variances
-            variances = table, flow.arrival_variances
+            if flow.variances.size:
+                table = np.zeros(memory.states.move_index.shape)
+                table[memory.states.move_index >= 0] = flow.variances
+                variances = table, flow.arrival_variances
         return Outcome(
             released=memory.released,
             n_significant=0,

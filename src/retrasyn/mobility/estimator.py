@@ -46,6 +46,7 @@ _EXPONENT_SPREAD = 0.25  # of the power of a map that people follow, around 1
 _FEW_REPORTS = 2000  # up to here, more rounds are worth their time
 _ROUNDS, _FIRST_ROUNDS = 2, 6
 _MOST_RELATIVE = 2.0
+_MISFIT = 0.3  # spread of the logarithm of a move's share around what heights make of it
 _SHARED = 0.005  # share of trust spread evenly at each timestamp, to adapt quickly to changes
 
 
@@ -54,8 +55,8 @@ class Flow:
     """The share of every move, and how uncertain it and the arrivals in every cell are."""
 
     shares: Vector  # [n_moves], sums to 1
-    variances: Vector  # [n_moves]
-    arrival_variances: Vector  # [n_cells]
+    variances: Vector  # [n_moves]; empty where they are not known
+    arrival_variances: Vector  # [n_cells]; the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,11 @@ class Prior:
         modes, spreads = _waves(side, _FIELD)
         spreads = np.append(np.sqrt(width) * spreads, _KIND_SPREADS)
         return cls(modes, spreads, np.append(np.zeros(side * side), _KINDS))
+
+    def drawn(self, chance: Vector) -> Prior:
+        """Return the prior around one of the things it holds possible: [n_modes + 2], normal."""
+        steps = self.spreads * chance
+        return replace(self, base=self.base + np.append(self.modes @ steps[:-2], steps[-2:]))
 
     @classmethod
     def of_deviations(cls, side: int) -> Prior:
@@ -127,6 +133,11 @@ class Hypotheses:
             follows = priors[0].beside(heights, follows=True)
             priors = (*(prior.beside(heights, follows=False) for prior in priors), follows)
         return cls(moves, priors, Prior.of_deviations(side), map_shares is not None)
+
+    def drawn(self, random: np.random.Generator) -> Hypotheses:
+        """Return the hypotheses, each around one of the things that it holds possible."""
+        chance = random.standard_normal(self.priors[0].spreads.size)
+        return replace(self, priors=tuple(prior.drawn(chance) for prior in self.priors))
 
     def believed(self, evidence: Vector) -> Vector:
         """Return how far each is believed, by the logarithm of how likely it makes the reports.
@@ -244,6 +255,21 @@ def _skewed(variances: Vector, shares: Vector) -> Vector:
     return widened
 
 
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """How the truth of a replica differs, and what it is told, as noise on noise would mislead it.
+
+    It follows one of the filters and, of the hypotheses without a map, the one that supposes least:
+    what the estimator says of its own uncertainty rests on the same.
+    """
+
+    place: float  # of its filter, in the order of their trust: 0 to 1
+    misfit: Vector  # [n_moves], factors that reports are too few to tell from 1
+    trust: Vector  # [n_filters]
+    belief: Vector  # [n_hypotheses]
+    moved: Vector  # [n_modes + 2], how its deviations move by chance, in standard deviations
+
+
 @dataclass(slots=True)
 class FlowMemory:
     """Both kinds of reports about moves, the base fitted to them, and the filters around it."""
@@ -260,6 +286,7 @@ class FlowMemory:
     trust: Vector = field(init=False)  # [n_filters], sums to 1
     belief: Vector = field(init=False)  # [n_hypotheses], sums to 1
     variance: float = 0.0  # of an estimate from one report; 0 before the first
+    lead: Lead | None = None  # of a replica, at each timestamp
 
     def __post_init__(self) -> None:
         priors, n_filters = self.hypotheses.priors, len(FILTERS)
@@ -317,14 +344,43 @@ class FlowMemory:
                 sums.add(estimate, share)
                 self.variance = estimate.variance * estimate.n
 
+    def begin_apart(self, random: np.random.Generator) -> None:
+        """Begin as a replica, whose truth is its own."""
+        chance = random.standard_normal(self.deviations.shape[1])
+        self.deviations = np.array([np.sqrt(width) * chance for _, width in FILTERS])
+        self.shares = self._shares()
+        misfit = np.exp(_MISFIT * random.standard_normal(self.states.n_moves))
+        misfit[self.hypotheses.moves[:, 2] == 0] = 1.0
+        self.lead = Lead(random.random(), misfit, self.trust, self.belief, chance)
+
+    def follow(self, main: FlowMemory, random: np.random.Generator) -> None:
+        """Take over what the estimator that it repeats trusts and believes at this timestamp."""
+        if self.lead is None:
+            raise AssertionError("only a replica follows")
+        trust, belief = np.zeros(main.trust.size), np.zeros(main.belief.size)
+        trust[np.searchsorted(np.cumsum(main.trust)[:-1], self.lead.place)] = 1.0
+        belief[-1] = main.belief_in_map
+        belief[0] += 1.0 - main.belief_in_map
+        moved = random.standard_normal(self.deviations.shape[1])
+        self.lead = replace(self.lead, trust=trust, belief=belief, moved=moved)
+
     def fit(self) -> Flow:
-        """Fit the base to all reports, under each hypothesis; return the mean of the filters."""
+        """Fit the base to all reports, under each hypothesis; return the mean of the filters.
+
+        That of a replica is one of what is possible, and knows no errors.
+        """
         known = self.moves.weights[0] + self.arrivals.weights[0]
         first = known <= _FEW_REPORTS or not self.standard.any()
         fitted = [self._fit(which, first=first) for which in range(self.belief.size)]
-        self.belief = self.hypotheses.believed(np.array([evidence for *_, evidence in fitted]))
+        if self.lead is not None:
+            self.belief = self.lead.belief
+        else:
+            self.belief = self.hypotheses.believed(np.array([evidence for *_, evidence in fitted]))
         self.base = mixed([heights for heights, *_ in fitted], self.belief)
         self.shares = self._shares()
+        if self.lead is not None:
+            shares = self.lead.misfit * (self.trust @ self.shares)
+            return Flow(shares / shares.sum(), np.empty(0), np.empty(0))
         return self._described(fitted)
 
     def _described(self, fitted: Sequence[tuple[Vector, Vector, float]]) -> Flow:
@@ -387,11 +443,17 @@ class FlowMemory:
         for which, (kept, width) in enumerate(FILTERS):
             self.deviations[which] *= kept
             self.covariances[which] *= kept**2
-            self.covariances[which] += (1.0 - kept**2) * width * np.eye(self.deviations.shape[1])
+            moved = (1.0 - kept**2) * width
+            self.covariances[which] += moved * np.eye(self.deviations.shape[1])
+            if self.lead is not None:
+                self.deviations[which] += np.sqrt(moved) * self.lead.moved
         self.shares = self._shares()
 
     def _judge(self, told: Told) -> None:
         """Trust the filter more that foresaw what was told."""
+        if self.lead is not None:
+            self.trust = self.lead.trust
+            return
         losses = np.zeros(len(FILTERS))
         foreseen = self.shares, self._predicted_arrivals()
         for (_, estimate, share), shares in zip(told, foreseen, strict=True):
@@ -439,7 +501,7 @@ class FlowMemory:
 
     def copied(self) -> FlowMemory:
         """Return an independent copy."""
-        twin = FlowMemory(self.states, self.hypotheses)
+        twin = FlowMemory(self.states, self.hypotheses, lead=self.lead)
         twin.load_arrays(self.to_arrays())
         return twin
 

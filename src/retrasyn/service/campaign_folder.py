@@ -28,7 +28,7 @@ from retrasyn.service.settings import CampaignSettings, Settings, SettingsTable
 from retrasyn.wire.layout import VERSION
 
 FILE = "campaign.json"
-_FREE = ("close_after", "grace")  # may change within a campaign: each round states them
+_FREE = ("close_after", "grace", "replicates")  # may change: devices are told, or not concerned
 _WAY_OUT = "put it back from a copy, or begin another campaign with --new-campaign"
 
 

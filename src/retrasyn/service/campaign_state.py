@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from retrasyn.service.campaign import Campaign
 from retrasyn.service.enrolment import Presence
 from retrasyn.service.folded_round import FoldedRound
 from retrasyn.simulation.accounting import receipt_of
+from retrasyn.simulation.replicas import Replicas
 from retrasyn.simulation.rounds import Folded, Recorded
 
 _KEPT = 2  # snapshots
@@ -45,7 +46,8 @@ class CampaignState:
 
     def __post_init__(self) -> None:
         self.evidence = EvidencePool(self.campaign.manifest.gap)
-        self.recorded = Recorded(self.campaign.make_curator(self.engines.streams))
+        curator, n = self.campaign.make_curator(self.engines.streams), self.n_replicas
+        self.recorded = Recorded(curator, replicas=Replicas.of(curator, n) if n else None)
 
     @property
     def t(self) -> int | None:
@@ -56,6 +58,16 @@ class CampaignState:
     def curator(self) -> Curator:
         """The curator that the folded rounds move on."""
         return self.recorded.curator
+
+    @property
+    def n_replicas(self) -> int:
+        """How many replicas there are of every release."""
+        return self.campaign.settings.replicates
+
+    @property
+    def replicas(self) -> Sequence[Release]:
+        """What the replicas released at the last timestamp."""
+        return () if self.recorded.replicas is None else self.recorded.replicas.releases
 
     @property
     def n_reports(self) -> int:
@@ -105,7 +117,10 @@ class CampaignState:
         last = -1 if self.last is None else self.last
         recorded = self.recorded
         totals = [recorded.n_points_in, recorded.n_points_out, self.size, last, self.n_enrolled]
+        replicas = {} if recorded.replicas is None else recorded.replicas.to_arrays()
         return {
+            **replicas,
+            "replicas": np.array([self.n_replicas]),
             **recorded.curator.state.to_arrays(),
             **recorded.declared.to_arrays("declared"),
             **recorded.personal.to_arrays("personal"),
@@ -117,6 +132,8 @@ class CampaignState:
         """Load everything from plain arrays."""
         recorded = self.recorded
         recorded.curator.state.load_arrays(arrays)
+        if recorded.replicas is not None:
+            recorded.replicas.load_arrays(arrays)
         recorded.declared.load_arrays("declared", arrays)
         recorded.personal.load_arrays("personal", arrays)
         self.presence.load_arrays(arrays)
@@ -162,6 +179,7 @@ class Snapshots:
                 arrays = load_arrays(path)
                 check_seal(path, arrays)
                 fits = arrays.pop("made_by").tobytes() == _maker(campaign).tobytes()
+                fits = fits and arrays["replicas"][0] >= state.n_replicas
                 if fits:
                     state.load_arrays(arrays)
             except (CheckpointError, KeyError, ValueError, IndexError):

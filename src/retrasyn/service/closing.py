@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,7 @@ class Closing:
     runtime: CampaignRuntime
     stepping: bool = False  # still set after a step: it did not end well
     _ready: dict[int, ReadyRound] = field(default_factory=dict)
-    _unwritten: list[tuple[Release, Receipt]] = field(default_factory=list)
+    _unwritten: list[tuple[Release, Receipt, Sequence[Release]]] = field(default_factory=list)
 
     async def fold_due(self, now: float) -> None:
         """Fold every round whose time is over, and step over those that never opened."""
@@ -161,9 +162,10 @@ class Closing:
         return release
 
     def _hold(self, release: Release) -> None:
-        """Hold a release ready to be written, unless it is on the disk already."""
-        if not self.runtime.releases.path(release.t).exists():
-            self._unwritten.append((release, self.runtime.state.receipt(release)))
+        """Hold a release and its replicas ready to be written, unless they are on the disk."""
+        state = self.runtime.state
+        if self.runtime.releases.lacks(release.t):
+            self._unwritten.append((release, state.receipt(release), state.replicas))
 
     async def _step_over(self, *, before: int) -> None:
         """Step through the rounds that never opened, up to the one before."""

@@ -6,6 +6,7 @@ import bisect
 import datetime as dt
 import json
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from retrasyn.bounded_json import parse_json
 from retrasyn.data.metadata import Clock, Metadata
 from retrasyn.data.reading_files import read_columns
+from retrasyn.data.replica_table import count_replicas, read_replica, write_replicas
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.data.writing_files import write
 from retrasyn.errors import InputError, OutputError
@@ -53,12 +55,19 @@ class Releases(ReleaseSource):
         """Return the path of release t, whether it exists or not."""
         return self.folder / f"{t:010d}.parquet"
 
-    def write(self, release: Release, receipt: Receipt) -> None:
+    def lacks(self, t: int) -> bool:
+        """Return whether release t is not there, or not with replicas where there are to be any."""
+        replicas = self.campaign.settings.replicates and not self._replicas_place(t).exists()
+        return bool(replicas) or not self.path(t).exists()
+
+    def write(self, release: Release, receipt: Receipt, replicas: Sequence[Release] = ()) -> None:
         """Write a release, durable when this returns; one that exists is not changed.
 
         The Parquet file comes last: where it is, the others are, too.
         """
         path = self.path(release.t)
+        if replicas and not self._replicas_place(release.t).exists():
+            self._write_replicas(release.t, replicas)
         if not path.exists():
             points = _trajectories(release, self._clock)
 
@@ -74,6 +83,13 @@ class Releases(ReleaseSource):
         place = bisect.bisect_left(self.timestamps, release.t)
         if self.timestamps[place : place + 1] != [release.t]:
             self.timestamps.insert(place, release.t)
+
+    def _write_replicas(self, t: int, replicas: Sequence[Release]) -> None:
+        """Write the replicas of a release."""
+        place = self._replicas_place(t)
+        place.parent.mkdir(exist_ok=True)
+        write_replicas(place, t, [(one.ids, one.x, one.y) for one in replicas], self.metadata())
+        make_durable(place.parent)
 
     @property
     def grid(self) -> Grid:
@@ -104,6 +120,26 @@ class Releases(ReleaseSource):
         """Return x and y of release t; None if it does not exist."""
         columns = self._columns(t, "x", "y")
         return None if columns is None else (columns[0], columns[1])
+
+    def replicas_at(self, t: int) -> Sequence[TimestampPoints]:
+        """Return the points of release t in every replica; none where there are no replicas."""
+        numbers = range(1, self.n_replicas(t) + 1)
+        return [found for n in numbers if (found := self.replica_at(t, n)) is not None]
+
+    def n_replicas(self, t: int) -> int:
+        """Return how many replicas release t has."""
+        try:
+            return count_replicas(self._replicas_place(t)) if self.has(t) else 0
+        except InputError:
+            return 0
+
+    def replica_at(self, t: int, number: int) -> TimestampPoints | None:
+        """Return the points of release t in one replica, from 1 on; None if there is none."""
+        try:
+            found = read_replica(self._replicas_place(t), number) if self.has(t) else None
+        except InputError:  # deleted, perhaps
+            return None
+        return None if found is None else TimestampPoints(*found)
 
     def _columns(self, t: int, *names: str) -> list[npt.NDArray[Any]] | None:
         """Read columns of a release, which an operator may have deleted meanwhile."""
@@ -139,6 +175,9 @@ class Releases(ReleaseSource):
         manifest = self.campaign.manifest
         begin = dt.datetime.fromtimestamp(manifest.epoch, dt.UTC)
         return Clock(begin.isoformat(), float(manifest.period))
+
+    def _replicas_place(self, t: int) -> Path:
+        return self.folder / "replicas" / f"{t:010d}.parquet"
 
     def _summary_place(self, t: int) -> Path:
         return self.folder / f"{t:010d}.summary.json"

@@ -14,6 +14,7 @@ from retrasyn.poisoning.evidence import from_bytes
 from retrasyn.privacy.receipt import state_guarantee
 from retrasyn.service.admission.admission import Admission
 from retrasyn.service.aggregation import HERE, Engines
+from retrasyn.service.alerts.alerting import Alerting
 from retrasyn.service.calendar import Calendar, ServiceClock
 from retrasyn.service.campaign import Campaign
 from retrasyn.service.campaign_state import CampaignState, Snapshots
@@ -46,6 +47,10 @@ class Counters:
     snapshots_saved: int = 0
     devices_enrolled: int = 0
     devices_removed: int = 0
+    alerts_raised: int = 0  # zones that were unusual
+    alerts_sent: int = 0
+    alerts_failed: int = 0  # tries to send one
+    alerts_dropped: int = 0  # too old, or too many waited
     failures: int = 0  # of opening, folding or releasing, each tried again
     fold_seconds: float = 0.0  # that the last fold took, release included
 
@@ -74,6 +79,7 @@ class CampaignRuntime:
     alarms: dict[int, tuple[str, ...]]  # of the rounds of the last gap that raised any
     not_tested: tuple[str, ...] = ()  # by the last inspection
     state_lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # one step or decision at a time
+    alerting: Alerting | None = None
     troubles: dict[str, str] = field(default_factory=dict)  # what fails at the moment, and why
     stopped: bool = False
 
@@ -229,6 +235,7 @@ class CampaignRuntime:
             "n_waiting_reports": self.state.curator.state.n_waiting,
             "alarms": {str(t): list(names) for t, names in sorted(self.alarms.items())},
             "not_tested": list(self.not_tested),
+            "alerts": None if self.alerting is None else self.alerting.status,
             "troubles": dict(self.troubles),
             "counters": self.counters.to_dict(),
         }

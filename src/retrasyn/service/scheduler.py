@@ -48,6 +48,8 @@ class Scheduler:
     def start(self) -> None:
         """Open and close rounds when they are due, until `stop`."""
         self._task = asyncio.create_task(self._run())
+        if self.runtime.alerting is not None:
+            self.runtime.alerting.start()
 
     async def stop(self) -> None:
         """Ask nothing more, write what was accepted, save a snapshot, end the feeds."""
@@ -57,6 +59,8 @@ class Scheduler:
         runtime.stopped = True
         if self._task is not None:
             await self._halt(self._task)
+        if runtime.alerting is not None:
+            await runtime.alerting.stop()
         runtime.feed.close()
         await runtime.write_queue.close()
         await self.closing.save()
@@ -125,7 +129,8 @@ class Scheduler:
 def rehearse(campaign: Campaign) -> None:
     """Fold and release a few rounds of made-up reports, and forget them."""
     at_once = dataclasses.replace(campaign.run_settings, fewest=1)  # or nothing would be estimated
-    state = CampaignState(dataclasses.replace(campaign, run_settings=at_once))
+    few = campaign.settings.model_copy(update={"replicates": min(campaign.settings.replicates, 1)})
+    state = CampaignState(dataclasses.replace(campaign, run_settings=at_once, settings=few))
     manifest = campaign.manifest
     whole = manifest.division == "population"
     for t in range(_ROUNDS):

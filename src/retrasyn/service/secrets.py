@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from retrasyn.bounded_json import parse_json
+from retrasyn.client.webhook import SECRET_BYTES, read_secret, write_secret
 from retrasyn.errors import InputError, MissingExtra, OutputError, SettingError, WireError
 from retrasyn.files import is_there, write_durably
 from retrasyn.wire.canonical import seal, signed_part
@@ -126,6 +127,14 @@ class Secrets:
                 f"the operator's token in {path} has fewer than 16 characters; make it longer"
             )
         return token
+
+    def webhook_secret(self, path: Path | None) -> bytes:
+        """Return the secret that signs alerts, from a file of the operator's or drawn once."""
+        if path is not None:
+            return read_secret(_read(path), str(path))
+        name = "webhook.secret"
+        text = self._secret(name, lambda: write_secret(secrets.token_bytes(SECRET_BYTES)))
+        return read_secret(text, str(self.folder / name))
 
     def _secret(self, name: str, draw: Callable[[], str]) -> str:
         """Return the text of a secret file, drawing it the first time."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from retrasyn.client.webhook import Webhook
 from retrasyn.errors import SettingError
 from retrasyn.service.aggregation import HERE, Engines
+from retrasyn.service.alerts.alerting import Alerting
 from retrasyn.service.calendar import ServiceClock, SystemClock
 from retrasyn.service.campaign import Campaign
 from retrasyn.service.campaign_folder import CampaignFile, Chosen, choose, store_of
@@ -75,6 +77,9 @@ class Service:
             await asyncio.to_thread(store.enter, chosen.campaign.id)
             chosen.file.write(server.folder, begun=True)
             self._scheduler = await self._recover(chosen.campaign, store)
+            if (webhook := self.settings.alerts.webhook) is not None:
+                secret = secrets.webhook_secret(self.settings.alerts.secret_file)
+                self.runtime.alerting = Alerting.open(self.runtime, Webhook(webhook, secret))
             self.beginning = self._describe(chosen, now)
             _check_clock(self.runtime, now)
         except BaseException:

@@ -1,4 +1,4 @@
-"""The settings of a service: a table each for the campaign, the server, its limits and the map.
+"""The settings of a service: a table each for the campaign, the server, its limits, map and alerts.
 
 Everything has a default, so that a campaign can be started with no file at all. Values come from
 a TOML file, and single ones from the command line.
@@ -15,7 +15,9 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
+from retrasyn.client.curator_client import is_loopback
 from retrasyn.errors import InputError, MissingExtra, SettingError
 from retrasyn.files import is_there
 from retrasyn.oracles.registry import CHOICES, ORACLES, PAPER_ORACLE, OracleWish
@@ -75,6 +77,16 @@ def _check_style(style: str) -> str:
     return style
 
 
+def _check_webhook(address: str) -> str:
+    parts = urlsplit(address)
+    open_here = parts.scheme == "http" and is_loopback(address)
+    if not parts.hostname or parts.port == 0 or not (parts.scheme == "https" or open_here):
+        raise ValueError(
+            "a webhook is an address like https://example.org/alerts; http is for this machine only"
+        )
+    return address
+
+
 def _absolute(place: Path) -> Path:
     # A start from another folder has to find the same file.
     return place.absolute()
@@ -122,6 +134,11 @@ class MapSettings(SettingsTable):
         default=(),
         description="Other servers from which the page may fetch tiles, sprites and glyphs, such "
         "as https://tiles.example.org. They see who looks at the map.",
+    )
+    zones: Annotated[Path, AfterValidator(_absolute)] | None = Field(
+        default=None,
+        description="File of zones in the coordinates of the data (GeoJSON, GeoPackage or "
+        "Shapefile). /v1/ask and alerts know them by the name of the file without its ending.",
     )
     attribution: str = Field(
         default="", description="Whom to thank for the base map, in plain text.", max_length=500
@@ -217,6 +234,14 @@ class CampaignSettings(SettingsTable):
         ge=0,
         le=1 << 20,
     )
+    replicates: int = Field(
+        default=20,
+        description="Replicas of the synthesis beside each release, from which its errors follow; "
+        "0: none. Each takes the time of one synthesis and the disk of one release. Devices agree "
+        "to nothing more, so it may change; for more of them all rounds are stepped through anew.",
+        ge=0,
+        le=100,
+    )
 
     @property
     def seconds_open(self) -> int:
@@ -299,6 +324,56 @@ class LimitSettings(SettingsTable):
     max_points: int = Field(default=10_000_000, description="Points of one answer.", ge=1)
 
 
+class AlertSettings(SettingsTable):
+    """When somebody is told that a zone is unusual."""
+
+    webhook: Annotated[str, AfterValidator(_check_webhook)] | None = Field(
+        default=None,
+        description="Address that alerts are posted to: https, or http on this machine. No alerts "
+        "if not set.",
+    )
+    secret_file: Path | None = Field(
+        default=None,
+        description="File with the secret that signs alerts, as whsec_ and base64; made in the "
+        "folder (webhook.secret) if not set.",
+    )
+    zones: str = Field(
+        default="cells",
+        description="What is watched: cells, grid:K, h3:RES, or the name of the map's zones.",
+    )
+    band: float = Field(
+        default=0.5,
+        description="How far from usual is still usual, as a share of the usual count. What "
+        "chance allows comes on top of it.",
+        ge=0,
+        le=100,
+    )
+    days: int = Field(
+        default=7,
+        description="Earlier days whose mean at the same time is usual, as far as there are any.",
+        ge=0,
+        le=60,
+    )
+    rounds: int = Field(
+        default=60,
+        description="Last rounds whose mean is usual where no earlier day is known.",
+        ge=1,
+        le=1000,
+    )
+    level: float = Field(
+        default=0.001,
+        description="Probability that chance alone sends an alert in a round, over all zones.",
+        gt=0,
+        lt=1,
+    )
+    cooldown: int = Field(
+        default=3600,
+        description="Seconds after an alert of a zone in which it sends no other.",
+        ge=0,
+        le=30 * DAY,
+    )
+
+
 class Settings(SettingsTable):
     """All settings, validated once.
 
@@ -314,6 +389,9 @@ class Settings(SettingsTable):
         default=LimitSettings(), description="What protects it from too much."
     )
     map: MapSettings = Field(default=MapSettings(), description="What lies under the data.")
+    alerts: AlertSettings = Field(
+        default=AlertSettings(), description="When somebody is told that a zone is unusual."
+    )
 
     @classmethod
     def load(
@@ -341,6 +419,7 @@ _SECTIONS: dict[str, type[SettingsTable]] = {
     "server": ServerSettings,
     "limits": LimitSettings,
     "map": MapSettings,
+    "alerts": AlertSettings,
 }
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
+    from retrasyn.answers.table import AnswerTable
     from retrasyn.metrics.suite import Scores
     from retrasyn.run_settings import RunSettings
 
@@ -75,6 +76,23 @@ class Synthesis(tuple[Trajectories, Receipt]):  # noqa: SLOT001 - it has two mor
     def grid(self) -> Grid:
         """The grid of the run."""
         return Grid(Box(*self.receipt.box), self.receipt.grid)
+
+    def ask(self, what: str, **options: Any) -> AnswerTable:
+        """Return the answer to a question, with standard errors if there are replicas.
+
+        `options` are those of `retrasyn.ask`.
+        """
+        from retrasyn.answers.asking import ask  # noqa: PLC0415 - a synthesis asks nothing
+
+        return ask(self, what, **options)
+
+    def counts(self, **options: Any) -> Any:
+        """Return how many people are present by zone and period, as a pandas DataFrame."""
+        return self.ask("counts", **options).to_pandas()
+
+    def od(self, **options: Any) -> Any:
+        """Return how many trips lead from zone to zone, as a pandas DataFrame."""
+        return self.ask("od", **options).to_pandas()
 
     def evaluate(self, real: Trajectories | None = None, **options: Any) -> Scores:
         """Compare with the real data, on the grid of the run; `options` are those of `evaluate`."""

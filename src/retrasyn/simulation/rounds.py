@@ -17,6 +17,7 @@ from retrasyn.mechanisms.base import drive
 from retrasyn.messages import TRANSITION, Aggregate, Ask, Estimate, Flags, Grant, Question, Release
 from retrasyn.privacy.replay import Replay
 from retrasyn.simulation.accounting import DEVICES, replays_of
+from retrasyn.simulation.replicas import Heard, Replicas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ class Folded:
 
 @dataclass(slots=True)
 class Recorded:
-    """Steps a curator through folded rounds; every report is recounted twice."""
+    """Steps a curator and its replicas through folded rounds; every report is recounted twice."""
 
     curator: Curator
     declared: Replay = field(init=False)  # in the declared unit and ledger key
@@ -58,6 +59,7 @@ class Recorded:
     n_users: int = 0  # devices that ever enrolled
     n_points_in: int = 0  # number of sharing devices, summed over all rounds
     n_points_out: int = 0
+    replicas: Replicas | None = None
     source_name: ClassVar[str] = DEVICES
     has_users: ClassVar[bool] = True
     enrols_on_sight: ClassVar[bool] = False
@@ -70,6 +72,7 @@ class Recorded:
     def step(self, folded: Folded) -> Release:
         """Run one timestamp; without reports, or with too few, the model stays as it is."""
         curator, granted = self.curator, list[Grant]()
+        sums: dict[str, tuple[Grant, Aggregate]] = {}
         unheard = {TRANSITION: NO_ANSWERS} | dict(folded.answers)
 
         def answer(ask: Ask) -> Estimate | None:
@@ -78,6 +81,7 @@ class Recorded:
             if found.keys.size == 0:
                 return None
             granted.append(grant)
+            sums[ask.lane] = grant, found.aggregate
             return curator.estimate(ask, grant, found.aggregate)
 
         dialogue = curator.begin(
@@ -90,6 +94,15 @@ class Recorded:
         )
         self.n_points_in += folded.size
         self.n_points_out += release.n_points
+        if self.replicas is not None:
+            heard = Heard(
+                t=folded.t,
+                size=folded.size,
+                n_enrolled=folded.n_enrolled,
+                flags=folded.flags,
+                sums=sums,
+            )
+            self.replicas.step(heard)
         return release
 
     def _charge(self, ask: Ask, folded: Folded, keys: npt.NDArray[np.int64]) -> Grant:

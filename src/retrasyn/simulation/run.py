@@ -31,6 +31,7 @@ from retrasyn.simulation.accounting import receipt_of, replays_of
 from retrasyn.simulation.checkpoint import Checkpoint, fingerprint
 from retrasyn.simulation.composition import ReleaseCount
 from retrasyn.simulation.population import Identities, Recording, SimulatedDevices, Step
+from retrasyn.simulation.replicas import Heard, Replicas
 from retrasyn.simulation.report_sources import Counts, Reports, ReportSource, Truth
 from retrasyn.simulation.result import Synthesis
 from retrasyn.sinks.collected import Collected
@@ -69,8 +70,10 @@ class Simulation:
     n_points_inside: int = 0
     n_points_dropped: int = 0
     n_points_out: int = 0
+    replicas: Replicas | None = None
     declared: Replay = field(init=False)  # in the declared unit and ledger key
     personal: Replay = field(init=False)  # per person and position
+    _sums: dict[str, tuple[Grant, Aggregate]] = field(default_factory=dict)  # of a timestamp
 
     def __post_init__(self) -> None:
         self.declared, self.personal = replays_of(self.curator)
@@ -116,17 +119,24 @@ class Simulation:
     def step(self, step: Step) -> Release:
         """Run one timestamp."""
         self.observe(step)
+        self._sums, roster = {}, self.population.roster()
+        flags = Flags(
+            n_entering=self.population.n_entering,
+            ages_of_quitters=self.population.ages_of_quitters,
+        )
         release = self.curator.step(
-            step.t,
-            size=self.population.size,
-            roster=self.population.roster(),
-            collect=self._collect,
-            flags=Flags(
-                n_entering=self.population.n_entering,
-                ages_of_quitters=self.population.ages_of_quitters,
-            ),
+            step.t, size=self.population.size, roster=roster, collect=self._collect, flags=flags
         )
         self.n_points_out += release.n_points
+        if self.replicas is not None:
+            heard = Heard(
+                t=step.t,
+                size=self.population.size,
+                n_enrolled=roster.keys.size,
+                flags=flags if self.curator.method.presence == "flags" else None,
+                sums=self._sums,
+            )
+            self.replicas.step(heard)
         return release
 
     def _collect(self, grant: Grant, lane: str) -> Aggregate:
@@ -136,12 +146,14 @@ class Simulation:
             persons = self.population.persons_of(grant)
             self.declared.observe(grant.t, grant.epsilon, grant.reporters, lookback)
             self.personal.observe(grant.t, grant.epsilon, persons, lookback)
-        return self.source.collect(
+        aggregate = self.source.collect(
             grant,
             self.population.answers_to(grant),
             self.population.identities.addresses[grant.reporters].astype(np.uint64),
             lane=lane,
         )
+        self._sums[lane] = grant, aggregate
+        return aggregate
 
 
 @dataclass(frozen=True, slots=True)

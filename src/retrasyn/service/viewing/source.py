@@ -67,6 +67,15 @@ class ReleaseSource(ABC):
         del t
         return ()
 
+    def n_replicas(self, t: int) -> int:
+        """Return how many replicas timestamp t has."""
+        return len(self.replicas_at(t))
+
+    def replica_at(self, t: int, number: int) -> TimestampPoints | None:
+        """Return the points of timestamp t in one replica, from 1 on; None if there is none."""
+        found = self.replicas_at(t)
+        return found[number - 1] if 0 < number <= len(found) else None
+
     @abstractmethod
     def metadata(self) -> Metadata:
         """Return the clock and the coordinate system of the points."""
@@ -124,6 +133,50 @@ class ReleaseSource(ABC):
         place = bisect.bisect_right(self.timestamps, t)
         found = [(then, self.summary(then)) for then in self.timestamps[place : place + limit]]
         return [(then, summary) for then, summary in found if summary is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSource(ReleaseSource):
+    """One replica of every release of another source, as if it were the release."""
+
+    of: ReleaseSource
+    number: int
+
+    @property
+    def timestamps(self) -> list[int]:  # type: ignore[override]  # those of the other
+        """Of the releases that exist, ascending."""
+        return self.of.timestamps
+
+    @property
+    def grid(self) -> Grid:
+        """The box and its cells."""
+        return self.of.grid
+
+    def summary(self, t: int) -> Summary | None:
+        """Return nothing: only releases have summaries."""
+        del t
+
+    def points_at(self, t: int) -> TimestampPoints | None:
+        """Return the points of the replica; None if there are none."""
+        return self.of.replica_at(t, self.number)
+
+    def places_at(self, t: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
+        """Return x and y of the replica; None if there are none."""
+        found = self.points_at(t)
+        return None if found is None else (found.x, found.y)
+
+    def n_points(self, t: int) -> int:
+        """Return how many points the replica has."""
+        found = self.points_at(t)
+        return 0 if found is None else found.ids.size
+
+    def metadata(self) -> Metadata:
+        """Return the clock and the coordinate system of the points."""
+        return self.of.metadata()
+
+    def open_receipt(self, t: int | None = None) -> BinaryIO | None:
+        """Open the receipt of the release, which covers its replicas."""
+        return self.of.open_receipt(t)
 
 
 @dataclass(slots=True)

@@ -10,9 +10,12 @@ from fastapi import APIRouter
 from retrasyn.host_names import HostNames
 from retrasyn.service.basemap.basemap import BaseMap
 from retrasyn.service.settings import LimitSettings, MapSettings
+from retrasyn.service.viewing.asked import AskedSource
+from retrasyn.service.viewing.known_zones import KnownZones
 from retrasyn.service.viewing.source import ViewerContent
 from retrasyn.service.viewing.view import CachedSource
 from retrasyn.service.web import (
+    ask_routes,
     device_routes,
     map_routes,
     metrics,
@@ -36,10 +39,13 @@ _QUERIES_AT_ONCE = 2
 class _WithMap(Front):
     """An application with the live map."""
 
-    def viewer_routes(self, content: ViewerContent, base_map: BaseMap) -> list[APIRouter]:
+    def viewer_routes(
+        self, content: ViewerContent, base_map: BaseMap, map_settings: MapSettings
+    ) -> list[APIRouter]:
         """Return the routes of the page: status, releases, feed, map."""
         view, source, most = CachedSource(content.source), content.source, self.limits.max_points
         quick, slow = asyncio.Semaphore(_FRAMES_AT_ONCE), asyncio.Semaphore(_QUERIES_AT_ONCE)
+        asked = AskedSource(source, KnownZones.of(source, map_settings), most)
         travellers, real = base_map.travellers, content.real
         mode = content.kind if real is None else "simulation"
         routers = [
@@ -49,6 +55,7 @@ class _WithMap(Front):
             release_routes.feed_routes(content.feed, self.feeds, self.stopping),
             map_routes.frame_routes(view, travellers, quick, most),
             map_routes.query_routes(view, slow, most),
+            ask_routes.routes(asked, slow),
             map_routes.base_map_routes(base_map, mode, unfolds=content.unfolds),
             page.routes(content.status, base_map),
         ]
@@ -85,7 +92,7 @@ class CampaignApp(_WithMap):
             device_routes.enrolment_routes(runtime),
             operator_routes.routes(runtime, operator),
             metrics.routes(runtime, collected, operator),
-            *self.viewer_routes(content, base_map),
+            *self.viewer_routes(content, base_map, runtime.settings.map),
         ]
         self.mount(routers, reporting())
 
@@ -106,5 +113,6 @@ class ViewerApp(_WithMap):
         limits: LimitSettings | None = None,
     ) -> None:
         super().__init__(limits or LimitSettings(), hosts, token)
-        base_map = BaseMap.open(map_settings or MapSettings(), content.source.grid.box)
-        self.mount([metrics.alive(), *self.viewer_routes(content, base_map)])
+        map_settings = map_settings or MapSettings()
+        base_map = BaseMap.open(map_settings, content.source.grid.box)
+        self.mount([metrics.alive(), *self.viewer_routes(content, base_map, map_settings)])

@@ -35,6 +35,10 @@ COUNTED = {
     "snapshots_saved": "Snapshots saved.",
     "devices_enrolled": "Devices that enrolled.",
     "devices_removed": "Devices that left or were revoked.",
+    "alerts_raised": "Zones that were unusual.",
+    "alerts_sent": "Alerts that the webhook took.",
+    "alerts_failed": "Tries to send an alert that failed.",
+    "alerts_dropped": "Alerts given up: too old, or too many waited.",
     "failures": "Failures of opening, folding or releasing, each tried again.",
 }
 """What `runtime.Counters` counts, by name."""

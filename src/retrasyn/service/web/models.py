@@ -143,6 +143,14 @@ class Tokens(Exact):
     key: Hex = Field(description="The curator's Ed25519 key, 32 bytes in hexadecimal.")
 
 
+class AlertStatus(Exact):
+    """How the operator's webhook is doing."""
+
+    checked: int | None = Field(description="Latest release that was looked at; null if none.")
+    waiting: int = Field(description="Alerts that are not sent yet.")
+    trouble: str = Field(description="Why the last try failed; empty if it worked.")
+
+
 class OperatorStatus(CampaignStatus):
     """How the service is doing, for its operator."""
 
@@ -156,6 +164,9 @@ class OperatorStatus(CampaignStatus):
     )
     not_tested: list[str] = Field(
         description="What the tests on the last round could not be made for, or would rather miss."
+    )
+    alerts: AlertStatus | None = Field(
+        description="Alerts about zones; null if there is no webhook."
     )
     troubles: dict[str, str] = Field(description="What does not work now, and why.")
     counters: dict[str, float] = Field(description="Counted since the process started.")
@@ -275,6 +286,29 @@ class BoxCounts(Exact):
     t: list[int] = Field(description="Timestamps, ascending.")
     n: list[Count] = Field(description="Points at each.")
     band: Band | None = Field(description=_BAND.format("n"))
+
+
+class AnswerRow(BaseModel):
+    """One row of an answer, with what tells it: zones, t and time, a rank, a measure."""
+
+    model_config = ConfigDict(extra="allow")
+    value: float | None = Field(description="The answer; null if there is none.")
+    standard_error: float | None = Field(description="Of the value; null without replicas.")
+    low: float | None = Field(description="Where the 90 % interval begins.")
+    high: float | None = Field(description="Where it ends.")
+    unclear: bool | None = Field(description="Whether the interval says next to nothing.")
+
+
+class AnswerBody(Exact):
+    """An answer about the releases of a range."""
+
+    what: str = Field(description="What was asked.")
+    first: int = Field(description="First timestamp of the answer.")
+    last: int = Field(description="Last timestamp of the answer.")
+    zones: str | None = Field(description="Zones by name; null: those that are usual for it.")
+    by: str | None = Field(description="Length of a period; null: all in one.")
+    n_replicas: int = Field(description="Replicas that errors follow from.")
+    rows: list[AnswerRow]
 
 
 class DensityErrors(Exact):

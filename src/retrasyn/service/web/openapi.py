@@ -9,7 +9,14 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from retrasyn._version import __version__
-from retrasyn.service.web.models import RETRY_AFTER, BoxCounts, ProblemDetails, bytes_of, problems
+from retrasyn.service.web.models import (
+    RETRY_AFTER,
+    AnswerBody,
+    BoxCounts,
+    ProblemDetails,
+    bytes_of,
+    problems,
+)
 from retrasyn.wire.statuses import STATUSES
 
 _ACKS = {
@@ -41,6 +48,9 @@ def document(app: FastAPI, by_hand: Paths, prefix: str = "") -> dict[str, Any]:
     schemas = found.setdefault("components", {}).setdefault("schemas", {})
     schemas["ProblemDetails"] = ProblemDetails.model_json_schema()
     schemas["BoxCounts"] = BoxCounts.model_json_schema()
+    rows = AnswerBody.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas |= rows.pop("$defs")
+    schemas["AnswerBody"] = rows
     return found
 
 

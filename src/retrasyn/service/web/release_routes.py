@@ -12,7 +12,7 @@ from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
 from retrasyn.service.viewing.downloads import FileFormat, point_pieces
-from retrasyn.service.viewing.source import Feed, ReleaseSource
+from retrasyn.service.viewing.source import Feed, ReleaseSource, ReplicaSource
 from retrasyn.service.viewing.view import CachedSource
 from retrasyn.service.web.bridge import INLINE, Places
 from retrasyn.service.web.models import (
@@ -61,6 +61,10 @@ Seen = Annotated[
         pattern=r"^[0-9]{0,10}$",
         description="The last timestamp seen: what came after it is sent first.",
     ),
+]
+Replica = Annotated[
+    int | None,
+    Query(ge=1, le=1000, description="A replica, by its number; the release itself if not given."),
 ]
 MAX_QUERIED = 1000
 USUAL_QUERIED = 200
@@ -156,11 +160,13 @@ def point_routes(view: CachedSource, turns: asyncio.Semaphore, most: int) -> API
         first: First = None,
         last: Last = None,
         format: Annotated[FileFormat, Query(description="How to write them.")] = "parquet",  # noqa: A002 - the name in the address
+        replica: Replica = None,
     ) -> Response:
         """Return the synthetic points of a range of timestamps; of the latest one by default."""
         first, last = _range(view.source.newest, first, last)
+        read = view if replica is None else CachedSource(ReplicaSource(view.source, replica))
         async with turns:
-            asked = await asyncio.to_thread(_with_points, view.source, first, last)
+            asked = await asyncio.to_thread(_with_points, read.source, first, last)
         n = sum(asked.values())
         if not n:
             raise Problem(404, "There are no points in this range.")
@@ -169,7 +175,7 @@ def point_routes(view: CachedSource, turns: asyncio.Semaphore, most: int) -> API
                 422, f"The range has {n:,} points, an answer at most {most:,}; ask in parts."
             )
         headers = {"content-disposition": f'attachment; filename="points-{first}-{last}.{format}"'}
-        pieces = point_pieces(view, list(asked), format)
+        pieces = point_pieces(read, list(asked), format)
         return await streamed(pieces, turns, media_type=MEDIA[format], headers=headers)
 
     return router
