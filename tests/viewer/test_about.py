@@ -1,6 +1,7 @@
 """The map says how far its numbers may be off, as replicas tell it; and nothing without them."""
 
 import io
+import json
 import re
 from itertools import pairwise
 
@@ -45,9 +46,19 @@ def city():
     return source
 
 
+def rectangle(name, x0, y0, x1, y1):
+    ring = [[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]]
+    shape = {"type": "Polygon", "coordinates": [ring]}
+    return {"type": "Feature", "properties": {"name": name}, "geometry": shape}
+
+
 @pytest.fixture(scope="module")
-def served(city):
-    with shown(city) as live:
+def served(city, tmp_path_factory):
+    """The recording, and two zones of it that are rows of cells."""
+    zones = [rectangle("South", 0, 0, 3, 1), rectangle("North", 0, 1, 3, 3)]
+    path = tmp_path_factory.mktemp("zones") / "halves.geojson"
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": zones}))
+    with shown(city, zones=path) as live:
         yield live
 
 
@@ -143,6 +154,41 @@ def test_cells_below_their_error_are_hatched_and_no_others(scheme, city, served,
     assert unclear.tolist() == [cell == DOUBTFUL for cell in CELLS]
     assert stripes(page, DOUBTFUL) > 4
     assert stripes(page, STEADY) == stripes(page, EMPTY) == 0
+
+
+@pytest.mark.parametrize("over", [1, 4])
+def test_numbers_and_hatching_are_those_of_the_answers_of_the_server(over, served, page):
+    question = f"/v1/ask/counts?zones=cells&from={5 - over}&to=4"
+    rows = served.ask("GET", question).json()["rows"]
+    page.evaluate(f"window.retrasyn.store.set({{ over: {over} }})")
+    until(page, f"window.retrasyn.store.now.frame?.rounds === {over}")
+    frame = page.evaluate(
+        "(({ cells, flags }) => ({ n: [...cells.n], low: [...cells.low], high: [...cells.high],"
+        " unclear: [...flags].map((flag) => Boolean(flag & 1)) }))(window.retrasyn.store.now.frame)"
+    )
+    for name, column in (("n", "value"), ("low", "low"), ("high", "high")):
+        assert frame[name] == pytest.approx([row[column] for row in rows]), name
+    assert frame["unclear"] == [row["unclear"] for row in rows]
+
+
+def test_zones_are_shown_instead_of_cells_with_the_answers_of_the_server(served, page):
+    page.locator("[data-layer=zones]").check()
+    until(page, "window.retrasyn.store.now.zones.length === 2")
+    rows = served.ask("GET", "/v1/ask/counts?zones=halves&from=4&to=4").json()["rows"]
+    said = [text.split("\n") for text in page.locator("#zones li").all_inner_texts()]
+    found = {name: told(number) for name, number in said}
+    assert found == {
+        row["zone"]: pytest.approx((row["value"], row["high"] - row["value"]), abs=0.51)
+        for row in rows
+    }
+    drawn = "window.retrasyn.map.queryRenderedFeatures({ layers: ['retrasyn-zones'] })"
+    until(page, f"new Set({drawn}.map((one) => one.properties.zone)).size === 2")
+    page.locator("#zones button").first.click()
+    until(page, "window.retrasyn.store.now.trips.length > 0")
+    trips = served.ask("GET", "/v1/ask/od?zones=halves&from=0&to=5").json()["rows"]
+    wanted = {row["destination"]: row["value"] for row in trips if row["origin"] == "North"}
+    said = [text.split("\n") for text in page.locator("#zone-trips li").all_inner_texts()]
+    assert {name: told(number)[0] for name, number in said} == wanted
 
 
 def test_the_legend_says_what_may_be_chance(page):

@@ -1,6 +1,6 @@
 // Everything the page shows, in one place; parts listen to what concerns them.
 
-import type { Box, MapInfo, Release, Status } from "./api.ts";
+import type { Box, MapInfo, Release, Status, Trips, ZoneCount } from "./api.ts";
 import type { Frame } from "./frame.ts";
 
 export type Connection = "connecting" | "live" | "stale";
@@ -13,11 +13,13 @@ export interface Layers {
   travellers: boolean;
   roads: boolean;
   real: boolean; // the real data beside; in a simulation only
+  zones: boolean; // instead of cells
 }
 
 // The cell under the pointer, and where on the page the pointer is.
 export interface Hover {
-  cell: number;
+  cell: number | null;
+  zone: string | null; // instead of the cell, where zones are shown
   real: boolean; // on the map of the real data
   x: number;
   y: number;
@@ -36,6 +38,9 @@ export interface State {
   speed: number; // timestamps a second
   hover: Hover | null;
   cell: number | null; // the cell under inspection
+  zones: readonly ZoneCount[]; // of t, where they are shown
+  zone: string | null; // the zone under inspection
+  trips: readonly Trips[]; // between zones, over the history that charts show
   names: ReadonlyMap<number, string>; // of cells that have one on the base map
   box: Box | null; // the area asked about
   drawing: boolean; // the next drag on the map draws a box

@@ -26,7 +26,7 @@ export function someFrame({ t, ids = [], x = [], y = [] }: { t: number; ids?: nu
 export function someStore({ newest, period = 10, ...state }: { newest: number | null; period?: number } & Partial<State>): Store {
   const status = { newest_release: newest, oldest_release: newest === null ? null : 0, period, grid: 2, box: [0, 0, 1, 1] } as unknown as Status;
   return new Store({
-    info: { mode: "campaign", unfolds: true, coordinates: "plain", style: null, roads: false, attribution: "", travellers: 0 },
+    info: { mode: "campaign", unfolds: true, coordinates: "plain", style: null, roads: false, attribution: "", travellers: 0, zones: null },
     status,
     connection: "live",
     releases: [],
@@ -37,11 +37,14 @@ export function someStore({ newest, period = 10, ...state }: { newest: number | 
     playing: true,
     speed: 2,
     hover: null,
+    zones: [],
+    zone: null,
+    trips: [],
     names: new Map(),
     cell: null,
     box: null,
     drawing: false,
-    layers: { density: true, flows: true, travellers: true, roads: false, real: false },
+    layers: { density: true, flows: true, travellers: true, roads: false, real: false, zones: false },
     over: 1,
     opacity: 1,
     theme: "auto",

@@ -102,6 +102,14 @@ def watch(
             show_default=False,
         ),
     ] = None,
+    zones: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Polygons, with a name each, that the map can show instead of cells.",
+            show_default=False,
+        ),
+    ] = None,
     setting: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Any setting of the map, such as style."),
@@ -123,6 +131,8 @@ def watch(
         raise SettingError(f"{len(files)} files were given; name one real and one synthetic file")
     check_files(box, _SIDE if grid is None else grid, files)
     changes = _map_changes(setting)
+    if zones is not None:
+        changes["map.zones"] = str(zones)
     roads = roads or options.own_roads(files[0])
     with ViewerServer(host=host, port=port) as viewer_server, TemporaryDirectory() as folder:
         content, crs = _read_content(before, path, grid, box)

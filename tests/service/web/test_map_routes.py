@@ -192,6 +192,7 @@ def test_a_page_is_told_what_there_is_to_draw(mapped):
         "roads": False,
         "attribution": "",
         "travellers": 3000,
+        "zones": None,
     }
 
 

@@ -78,7 +78,7 @@ export class Arrows {
 
   draw(scene: Scene, view: View): void {
     const { from, to, side, palette } = scene;
-    if (!from || !to || !scene.show.flows) return;
+    if (!from || !to || !scene.show.flows || scene.show.zones) return;
     if (this.pair !== scene.pair) this.fill(shownMoves(from), shownMoves(to));
     this.pair = scene.pair;
     this.program.use(view, {

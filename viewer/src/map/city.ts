@@ -10,6 +10,7 @@ import { DARK, LIGHT, type Palette } from "./palette.ts";
 import type { Scene } from "./scene.ts";
 import { plainStyle } from "./style.ts";
 import { keepBelowLabels } from "./underlay.ts";
+import { ZoneLayers } from "./zones.ts";
 
 const OWN_STYLE = "/v1/map/style.json";
 const MARGIN = 14; // CSS pixels around the box
@@ -23,6 +24,7 @@ export class CityMap {
   readonly map: MapLibreMap;
   readonly overlay: Overlay;
   readonly scene: Scene;
+  readonly zones: ZoneLayers;
   private fitted = true; // nobody has moved the camera since it was fitted
 
   constructor(
@@ -44,7 +46,7 @@ export class CityMap {
       progress: 1,
       maxCount: 1,
       maxFlow: 1,
-      show: { density: true, flows: true, travellers: true, roads: true },
+      show: { density: true, flows: true, travellers: true, roads: true, zones: false },
       streets: null,
       hovered: null,
       selected: null,
@@ -72,6 +74,7 @@ export class CityMap {
     this.map.setMinZoom(this.map.getZoom() - 2);
     this.map.setMaxZoom(Math.min(this.map.getZoom() + CLOSER, 22));
     this.overlay = new Overlay(this.map, this.scene);
+    this.zones = new ZoneLayers(this.map, projection);
     if (info.style) keepBelowLabels(this.map, this.scene, this.overlay);
     this.map.on("movestart", ({ originalEvent }: { originalEvent?: unknown }) => {
       if (originalEvent) this.fitted = false;

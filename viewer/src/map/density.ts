@@ -64,7 +64,7 @@ export class Density {
   }
 
   draw(scene: Scene, view: View): void {
-    if (!scene.from || !scene.to || !scene.show.density) return;
+    if (!scene.from || !scene.to || !scene.show.density || scene.show.zones) return;
     if (this.pair !== scene.pair) this.fill(scene.from, scene.to);
     this.pair = scene.pair;
     this.program.use(view, { u_progress: scene.progress, u_max: scene.maxCount, u_opacity: scene.opacity, u_hatch: premultiplied(scene.palette.hatch) });

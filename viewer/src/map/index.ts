@@ -23,6 +23,7 @@ export class Maps implements Stage {
   private readonly projection: Projection;
   private readonly counts = new StableMaximum();
   private readonly flows = new StableMaximum();
+  private readonly zoneCounts = new StableMaximum();
   private readonly legendListeners: ((legend: Legend) => void)[] = [];
   private streets: Streets | null = null;
   private moments: [Moment, Moment] | null = null;
@@ -37,6 +38,7 @@ export class Maps implements Stage {
     store.watch(["layers"], () => this.layers());
     store.watch(["opacity"], ({ opacity }) => this.all.forEach((city) => city.change({ opacity })));
     store.watch(["theme"], () => this.theme());
+    store.watch(["zones", "zone", "trips", "layers", "opacity", "theme"], () => this.showZones());
     prefersDark.addEventListener("change", () => this.theme());
     if (store.now.info.roads) void this.loadRoads();
     if (store.now.info.style) this.main.map.on("idle", () => this.name());
@@ -66,7 +68,8 @@ export class Maps implements Stage {
   }
 
   legend(): Legend {
-    return { max: this.counts.value, stops: this.palette.ramp, scale: "sqrt" };
+    const { layers, zones } = this.store.now;
+    return { max: layers.zones && zones.length ? this.zoneCounts.value : this.counts.value, stops: this.palette.ramp, scale: "sqrt" };
   }
 
   watchLegend(call: (legend: Legend) => void): void {
@@ -102,6 +105,14 @@ export class Maps implements Stage {
     const flows = this.flows.see(Math.max(largestMove(frame), largestMove(real)));
     if (counts || flows) for (const city of this.all) city.change({ maxCount: this.counts.value, maxFlow: this.flows.value });
     if (counts) this.tellLegend();
+  }
+
+  private showZones(): void {
+    const { zones, zone, trips, layers, opacity } = this.store.now;
+    const shown = layers.zones && layers.density;
+    if (zones.length) this.zoneCounts.see(Math.max(...zones.map(({ n }) => n)));
+    this.main.zones.show({ shown, zones, chosen: zone, trips, most: this.zoneCounts.value, opacity, palette: this.palette });
+    this.tellLegend();
   }
 
   private tellLegend(): void {

@@ -18,7 +18,7 @@ export interface Scene {
   progress: number; // 0 at from, 1 at to
   maxCount: number;
   maxFlow: number;
-  show: { density: boolean; flows: boolean; travellers: boolean; roads: boolean };
+  show: { density: boolean; flows: boolean; travellers: boolean; roads: boolean; zones: boolean };
   streets: Streets | null;
   hovered: Rectangle | null;
   selected: Rectangle | null;

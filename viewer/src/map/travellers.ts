@@ -80,7 +80,7 @@ export class Travellers {
         u_progress: scene.progress,
         u_trail: streets ? TRAIL_ON_STREETS : TRAIL,
         u_radius: Math.min(Math.max(room / 460, 1.15), 5),
-        u_alpha: scene.show.flows ? UNDER_ARROWS : 1,
+        u_alpha: scene.show.flows && !scene.show.zones ? UNDER_ARROWS : 1,
         u_dots: dots,
         u_color: premultiplied(palette.traveller),
         u_halo: premultiplied(palette.halo),

@@ -52,7 +52,10 @@ export function mountArea(store: Store, controls: Controls, tabs: Tabs): void {
   const showNow = () => {
     const here = count ? placeOf(store.now.t, count.t) : -1;
     const known = count?.t[here] === store.now.t;
-    writeFigure("area-now", known ? speak(store.now).about({ n: count!.n[here]!, high: count!.band?.high[here] ?? count!.n[here]! }) : null);
+    const n = known ? count!.n[here]! : 0;
+    const found = { n, low: count?.band?.low[here] ?? n, high: count?.band?.high[here] ?? n };
+    writeFigure("area-now", known ? speak(store.now).about(found) : null);
+    write("area-range", known ? speak(store.now).range(found) : "");
   };
 
   const isWanted = () => store.now.box !== null && tabs.current === "area" && stretch(store.now.status, 0) !== null;

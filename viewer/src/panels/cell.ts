@@ -83,6 +83,7 @@ export function mountCell(store: Store, controls: Controls, tabs: Tabs): void {
     const { cell, frame } = state;
     if (cell === null) return;
     write("cell-name", speech.say("cellName", { cell: calledCell(cell, state) }));
+    write("cell-range", frame ? speech.range(about(frame.cells, cell)) : "");
     write("cell-now", frame ? speech.about(about(frame.cells, cell)) : "–");
   });
   store.watch(["language", "names"], draw);

@@ -13,6 +13,7 @@ import { mountPrivacy } from "./privacy.ts";
 import { mountSaid } from "./said.ts";
 import { mountShortcuts } from "./shortcuts.ts";
 import { Tabs } from "./tabs.ts";
+import { mountZones } from "./zones.ts";
 import { mountTimeline } from "./timeline.ts";
 
 export function mountPanels(store: Store, controls: Controls): void {
@@ -28,6 +29,7 @@ export function mountPanels(store: Store, controls: Controls): void {
   mountTimeline(store, controls);
   const tabs = new Tabs(store);
   mountNow(store, controls);
+  mountZones(store);
   mountCell(store, controls, tabs);
   mountArea(store, controls, tabs);
   mountPrivacy(store, tabs);

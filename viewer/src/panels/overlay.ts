@@ -2,13 +2,14 @@
 
 import type { Status } from "../api.ts";
 import type { Controls, Legend } from "../controls.ts";
-import type { Layers, Store } from "../store.ts";
-import { about, POINTS } from "../frame.ts";
+import type { Hover, Layers, State, Store } from "../store.ts";
+import { type About, about, POINTS } from "../frame.ts";
 import { hasClock, speak } from "../texts/index.ts";
 import { busiest, calledCell } from "./cells.ts";
 import { hasReceipt } from "./privacy.ts";
 import { all, byId, make, press, show, write } from "./page.ts";
 
+const MANY = 10_000; // from here on a mark at the ramp is too long
 const ROOMY = "(min-width: 70rem)";
 
 export function mountLayers(store: Store): void {
@@ -26,6 +27,7 @@ export function mountLayers(store: Store): void {
   store.watch(["info"], ({ info, status }) => {
     const has = {
       roads: info.roads,
+      zones: info.zones !== null,
       simulation: info.mode === "simulation",
       campaign: info.mode === "campaign",
       unfolding: info.unfolds,
@@ -62,14 +64,21 @@ export function mountNumbers(store: Store): void {
   store.watch(["opacity"], ({ opacity }) => void (slider.value = String(opacity)));
 }
 
+function under({ cell, zone, real }: Hover, state: State): (About & { name: string }) | null {
+  const found = state.zones.find((one) => one.zone === zone);
+  if (found) return { ...found, name: found.zone };
+  const frame = real ? state.realFrame : state.frame;
+  return frame && cell !== null ? { ...about(frame.cells, cell), name: calledCell(cell, state) } : null;
+}
+
 export function mountTip(store: Store): void {
   const tip = byId("tip");
-  store.watch(["hover", "frame", "realFrame", "names", "drawing", "language"], (state) => {
+  store.watch(["hover", "frame", "realFrame", "zones", "names", "drawing", "language"], (state) => {
     const { hover } = state;
-    const frame = hover?.real ? state.realFrame : state.frame;
-    tip.hidden = !hover || !frame || state.drawing;
-    if (!hover || !frame) return;
-    write("tip", `${calledCell(hover.cell, state)}: ${speak(state).about(about(frame.cells, hover.cell))}`);
+    const found = hover && under(hover, state);
+    tip.hidden = !found || state.drawing;
+    if (!hover || !found) return;
+    write("tip", `${found.name}: ${speak(state).about(found)}`);
     const right = hover.x > innerWidth / 2; // beside the pointer, where there is more room
     tip.style.translate = `calc(${hover.x}px + ${right ? "-100% - 14px" : "14px"}) calc(${hover.y}px - 100% - 8px)`;
   });
@@ -85,14 +94,15 @@ export function mountLegend(store: Store, controls: Controls): void {
   const draw = ({ max, stops }: Legend) => {
     byId("ramp").style.background = `linear-gradient(to right, ${stops.join(", ")})`;
     // On a ramp of square roots a quarter of the most stands in the middle.
-    const marks = [0, ...(max < 4 ? [] : [max / 4]), max].map((n) => make("span", "", speak(store.now).number(n, 1)));
+    const marks = [0, ...(max < 4 ? [] : [max / 4]), max].map((n) => make("span", "", n < MANY ? speak(store.now).number(n, 1) : speak(store.now).short(n)));
     byId("ramp-marks").replaceChildren(...marks);
   };
   controls.watchLegend(draw);
   store.watch(["language", "theme"], () => draw(controls.legend()));
   store.watch(["layers", "frame", "language"], (state) => {
     show("legend", state.layers.density && state.frame !== null);
-    write("legend-name", speak(state).say(state.layers.real ? "legendBoth" : "legend"));
+    const { real, zones } = state.layers;
+    write("legend-name", speak(state).say(zones ? "legendZones" : real ? "legendBoth" : "legend"));
     const known = Boolean(state.frame?.replicas);
     for (const id of ["legend-hatched", "legend-about"]) show(id, known);
     show("legend-flows", known && state.layers.flows);

@@ -55,6 +55,13 @@ export class Speech {
     return `${this.number(n, places)} ± ${this.number(half, half < 1 ? 1 : places)}`;
   }
 
+  // 18 to 45, between which it lies nine times of ten.
+  range({ n, low, high }: About): string {
+    if (low === undefined || high === undefined || low === high) return "";
+    const places = Math.max(n, high) < FEW ? 1 : 0;
+    return this.say("between", { low: this.number(low, places), high: this.number(high, places) });
+  }
+
   // 12.3K, for the edge of a chart.
   short(value: number): string {
     const make = () => new Intl.NumberFormat(this.locale, { notation: "compact", maximumSignificantDigits: 3 });

@@ -56,7 +56,9 @@ class _WithMap(Front):
             map_routes.frame_routes(view, travellers, quick, most),
             map_routes.query_routes(view, slow, most),
             ask_routes.routes(asked, slow),
-            map_routes.base_map_routes(base_map, mode, unfolds=content.unfolds),
+            map_routes.base_map_routes(
+                base_map, mode, unfolds=content.unfolds, zones=map_settings.zones
+            ),
             page.routes(content.status, base_map),
         ]
         if real is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -125,7 +126,9 @@ async def answer(
     return Response(body, media_type=BINARY)
 
 
-def base_map_routes(base_map: BaseMap, mode: Mode, *, unfolds: bool) -> APIRouter:
+def base_map_routes(
+    base_map: BaseMap, mode: Mode, *, unfolds: bool, zones: FilePath | None
+) -> APIRouter:
     """Return the routes of the base map."""
     router = APIRouter(prefix="/v1/map", tags=["map"])
     described = MapDescription(
@@ -136,6 +139,7 @@ def base_map_routes(base_map: BaseMap, mode: Mode, *, unfolds: bool) -> APIRoute
         roads=base_map.roads is not None,
         attribution=base_map.attribution,
         travellers=base_map.travellers,
+        zones=None if zones is None else zones.stem,
     )
     roads = None if base_map.roads is None else CachedResponse.of(base_map.roads, GEOJSON)
     styles = {theme: CachedResponse.of(text, JSON) for theme, text in base_map.styles.items()}

@@ -190,6 +190,7 @@ class MapDescription(Exact):
     roads: bool = Field(description="Whether /v1/map/roads has any.")
     attribution: str = Field(description="Whom to thank for the base map, in plain text.")
     travellers: int = Field(description="Streams that a frame shows moving, about.")
+    zones: str | None = Field(description="What /v1/ask calls the operator's zones, if any.")
 
 
 Count = int | float
