@@ -31,6 +31,7 @@ from retrasyn.space.grid import format_box
 
 MAX_EPSILON = 40.0
 MAX_WINDOW = 1_000_000_000
+MAX_REPLICATES = 1_000
 Outside = Literal["refuse", "drop"]
 """What to do with points outside the box."""
 Door = Literal["counts", "reports"]
@@ -73,6 +74,7 @@ class RunOptions(TypedDict, total=False):
     fewest: int
     public_map: PublicMap | None
     fold: Fold | None
+    replicates: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +126,8 @@ class RunSettings:
     """What is public about the place: where people are likely, and its roads."""
     fold: Fold | None = None
     """Whether many days become one, and whose budget they share: the person's, or none."""
+    replicates: int = 0
+    """How many replicas of the curator run beside it, which tell what in the release is chance."""
 
     @classmethod
     def of(
@@ -146,6 +150,7 @@ class RunSettings:
         fewest: int = 1,
         public_map: PublicMap | None = None,
         fold: Fold | None = None,
+        replicates: int = 0,
     ) -> RunSettings:
         """Combine a method's row with what was asked for.
 
@@ -172,6 +177,7 @@ class RunSettings:
             public_map: A public map of the grid's box; `steered` becomes the row that uses it.
             fold: Turn many days into one: a person still has one budget ("day"), or one for each
                 of their days ("person-day").
+            replicates: How many replicas to make beside the release: 20 tell a standard error.
         """
         if method is None:
             method = PAPER_METHOD if faithful else DEFAULT_METHOD
@@ -204,6 +210,7 @@ class RunSettings:
             settings=dict(settings or {}),
             public_map=public_map,
             fold=fold,
+            replicates=replicates,
         )
 
     def __post_init__(self) -> None:
@@ -232,6 +239,10 @@ class RunSettings:
             )
         if self.fewest < 1:
             raise SettingError(f"fewest={self.fewest} must be at least 1 report; 50 is usual")
+        if not 0 <= self.replicates <= MAX_REPLICATES:
+            raise SettingError(
+                f"replicates={self.replicates} must be from 0 to {MAX_REPLICATES:,}; 20 is usual"
+            )
         _ = self.chosen_oracle  # refuses unknown names
         self._check_fold()
 
@@ -331,6 +342,8 @@ class RunSettings:
         }
         if self.fold is not None:
             told["fold"] = self.fold
+        if self.replicates:
+            told["replicates"] = self.replicates
         known = METHODS.get(self.method.name)
         if self.public_map is not None:
             told["public_map"] = self.public_map.to_dict()
@@ -369,6 +382,7 @@ class RunSettings:
                 seed_is_secret=values["seed"] == "random",
                 public_map=public_map,
                 fold=values.get("fold"),
+                replicates=values.get("replicates", 0),
                 **{name: values[name] for name in _PLAIN},
             )
         except (KeyError, TypeError, ValueError) as error:

@@ -122,6 +122,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bar and no sum
 NoBar = Annotated[bool, typer.Option("--quiet", help="No progress bar.")]
 Silent = Annotated[bool, typer.Option("--quiet", help="Print nothing: the exit code says it.")]
 
+Replicates = Annotated[
+    int,
+    typer.Option(metavar="N", help="Replicas to make beside it: 20 tell standard errors of all."),
+]
 LedgerFile = Annotated[
     Path | None,
     typer.Option(

@@ -18,8 +18,10 @@ from retrasyn.cli.interrupts import interruptible_progress, saying_stopped
 
 if TYPE_CHECKING:
     from retrasyn.data.trajectories import Trajectories
+    from retrasyn.data.uncertainty_files import UncertaintyTable
     from retrasyn.privacy.receipt import Receipt
     from retrasyn.run_settings import RunSettings
+    from retrasyn.simulation.result import Synthesis
 
 _NOTHING = "nothing was written"
 
@@ -51,6 +53,7 @@ def synthesize(
     datetime: Annotated[
         bool, typer.Option("--datetime", help="Add a column of real times to the output.")
     ] = False,
+    replicates: options.Replicates = 0,
     errors: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Standard errors of cells and flows: .parquet or .csv."),
@@ -83,14 +86,13 @@ def synthesize(
     from retrasyn.data.uncertainty_files import UncertaintyTable
     from retrasyn.data.writing_files import check_apart, check_expressible, check_place
     from retrasyn.errors import SettingError
-    from retrasyn.files import replacing
-    from retrasyn.receipts.files import bind_parts, receipt_place, write_with_receipt
+    from retrasyn.receipts.files import receipt_place
     from retrasyn.simulation import checkpoint as checkpoints
     from retrasyn.simulation import run
 
     # Everything that can be refused without reading the data is refused first.
-    settings = dataclasses.replace(settings, fold=fold)
-    _check_output(out, parts=parts, datetime=datetime)
+    settings = dataclasses.replace(settings, fold=fold, replicates=replicates)
+    _check_output(out, parts=parts, datetime=datetime, replicates=replicates)
     receipt_path = receipt_place(out)
     check_place(receipt_path)
     check_apart(out, source, named="input")
@@ -118,7 +120,7 @@ def synthesize(
             settings = run.over_data(settings, real)
         table = None if errors is None else UncertaintyTable(settings.grid)
         with interruptible_progress(quiet or as_json) as progress:
-            synthetic, receipt = run.synthesize(
+            made = run.synthesize(
                 real,
                 settings,
                 checkpoint=checkpoint,
@@ -132,20 +134,41 @@ def synthesize(
                 budget=budget,
                 anyway=anyway,
             )
-        with replacing(receipt_path) as temporary:
-            if errors is not None and table is not None:
-                table.write(errors)
-            receipt = (
-                write_with_receipt(synthetic, receipt, out, temporary, datetime=datetime)
-                if folder is None
-                else bind_parts(receipt, folder, out, temporary)
-            )
+        receipt = _write(made, out, receipt_path, folder, errors, table, datetime=datetime)
     if checkpoint is not None:
         checkpoints.discard(checkpoint)
     options.warn_of_seed(settings)
     if as_json or not quiet:
         outlook = _outlook(real, settings)
         print(receipt.to_json() if as_json else _summary(receipt, out, receipt_path, outlook))
+
+
+def _write(
+    made: Synthesis,
+    out: Path,
+    receipt_path: Path,
+    folder: Path | None,
+    errors: Path | None,
+    table: UncertaintyTable | None,
+    *,
+    datetime: bool,
+) -> Receipt:
+    """Write all that belongs to a release; return its receipt, which is in place before it."""
+    from retrasyn.data.replica_files import replacing_replicas, replica_folder
+    from retrasyn.files import replacing
+    from retrasyn.receipts.files import bind_parts, describe_replicas, write_with_receipt
+
+    with (
+        replacing_replicas(made.replicas, out, datetime=datetime) as replicas,
+        replacing(receipt_path) as temporary,
+    ):
+        known = describe_replicas(replicas, name=replica_folder(out).name)
+        receipt = dataclasses.replace(made.receipt, replicas=known)
+        if errors is not None and table is not None:
+            table.write(errors)
+        if folder is not None:
+            return bind_parts(receipt, folder, out, temporary)
+        return write_with_receipt(made.synthetic, receipt, out, temporary, datetime=datetime)
 
 
 def _outlook(real: Trajectories, settings: RunSettings) -> Iterator[str]:
@@ -185,15 +208,19 @@ def _folder_of_parts(out: Path, *, wanted: bool, kept: bool) -> Iterator[Path | 
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _check_output(out: Path, *, parts: bool, datetime: bool) -> None:
+def _check_output(out: Path, *, parts: bool, datetime: bool, replicates: int) -> None:
     """Refuse a place where the result could not be put."""
     from retrasyn.data.parts import check_new_folder
+    from retrasyn.data.replica_files import check_replica_folder
     from retrasyn.data.writing_files import check_writable
     from retrasyn.errors import SettingError
 
     if parts and datetime:
         raise SettingError("--datetime cannot go with --parts: every shard writes its own points")
+    if parts and replicates:
+        raise SettingError("--replicates cannot go with --parts: a replica is one file")
     check_new_folder(out) if parts else check_writable(out)
+    check_replica_folder(out)
 
 
 def _check_errors(errors: Path, settings: RunSettings, checkpoint: Path | None) -> None:

@@ -93,6 +93,9 @@ class LogLinearMemory:
         """Return the memory of a replica: around a draw from what is believed before any report."""
         twin = dataclasses.replace(self.copied(), hypotheses=self.hypotheses.drawn(random))
         twin.flow.begin_apart(random)
+        twin.ends.begin_apart(random)
+        if twin.ages is not None:
+            twin.ages.place = random.random()
         return twin
 
     def follow(self, main: LogLinearMemory, random: np.random.Generator) -> None:

@@ -48,6 +48,7 @@ class AgeMemory:
     totals: npt.NDArray[np.float64] = field(init=False)  # [2], smoothed; NaN before the second step
     started: bool = False
     variance: float = 1.0  # variance of one answer; unused before the first
+    place: float | None = None  # of a replica, whose law is one of the experts, by their weights
 
     def __post_init__(self) -> None:
         n_experts = expert_laws()[0].shape[0]
@@ -87,6 +88,9 @@ class AgeMemory:
             score += ((bits - self.expected[:, known]) ** 2 / n).sum(axis=1) / self.variance
         weights = np.exp(-(score - score.min()) / 2.0)
         whole: npt.NDArray[np.float64] = weights / weights.sum()
+        if self.place is not None:
+            chosen = np.searchsorted(np.cumsum(whole)[:-1], self.place)
+            whole = (np.arange(whole.size) == chosen).astype(np.float64)
         return whole
 
     def smooth(

@@ -550,11 +550,16 @@ class EndMemory:
     weights: Vector  # [2]
     tilt: Vector  # [n_cells], logarithms
     usual: Vector | None = None  # [n_cells], sums to 1; None before the first flow
+    own: Vector | float = 0.0  # [n_cells], what the tilt of a replica is held around
 
     @classmethod
     def empty(cls, n_cells: int) -> EndMemory:
         """Return the memory without reports."""
         return cls(np.zeros((2, n_cells)), np.zeros(2), np.zeros(n_cells))
+
+    def begin_apart(self, random: np.random.Generator) -> None:
+        """Begin as a replica, around a tilt of its own."""
+        self.own = self.tilt = _TILT_SPREAD * random.standard_normal(self.tilt.size)
 
     def add(self, which: int, frequencies: Vector, n: int, share: float = 1.0) -> None:
         """Add reports about entering (0) or quitting (1), of which `share` are of the present."""
@@ -586,7 +591,8 @@ class EndMemory:
             expected = totals[known, None] * where
             weights = self.weights[known, None] / variance
             gaps = self.sums[known] / self.weights[known, None] - expected
-            slope = (weights * expected * gaps).sum(axis=0) - self.tilt / _TILT_SPREAD**2
+            slope = (weights * expected * gaps).sum(axis=0)
+            slope -= (self.tilt - self.own) / _TILT_SPREAD**2
             bend = (weights * expected**2).sum(axis=0) + _TILT_SPREAD**-2
             self.tilt = self.tilt + np.clip(slope / bend, -_MOST_TILT_STEP, _MOST_TILT_STEP)
             self.tilt = np.clip(self.tilt, -_MOST_TILT, _MOST_TILT)
@@ -594,7 +600,7 @@ class EndMemory:
 
     def copied(self) -> EndMemory:
         """Return an independent copy."""
-        return EndMemory(self.sums.copy(), self.weights.copy(), self.tilt, self.usual)
+        return replace(self, sums=self.sums.copy(), weights=self.weights.copy())
 
     def to_arrays(self) -> dict[str, Vector]:
         """Return the memory as plain arrays."""

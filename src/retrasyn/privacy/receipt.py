@@ -12,7 +12,7 @@ from retrasyn._version import __version__
 from retrasyn.messages import MICRO
 from retrasyn.privacy.usual_place import UsualPlace
 
-FORMAT = 3
+FORMAT = 4
 """Format version of receipts; a different set of fields gets a different number."""
 
 
@@ -78,6 +78,16 @@ class DataFile:
     """The file a receipt belongs to."""
 
     name: str
+    n_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaFiles:
+    """The files of replicas beside a release; the digest is of what ``sha256sum *`` prints."""
+
+    n: int
+    name: str  # of their folder
     n_bytes: int
     sha256: str
 
@@ -200,6 +210,7 @@ class Receipt:
     data_file: DataFile | None = None  # None: nothing has been written yet
     holds: Holds | None = None  # None: the file holds everything
     folded: FoldedDays | None = None  # None: days were taken as they came
+    replicas: ReplicaFiles | None = None  # None: there are none
     format_version: int = FORMAT
     retrasyn_version: str = __version__
 

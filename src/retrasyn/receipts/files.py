@@ -5,16 +5,17 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args, get_origin, get_type_hints
 
 from retrasyn.bounded_json import parse_json
 from retrasyn.data.parts import parts_in
+from retrasyn.data.replica_files import files_in
 from retrasyn.data.writing_files import write
 from retrasyn.errors import InputError
-from retrasyn.privacy.receipt import FORMAT, DataFile, Receipt
+from retrasyn.privacy.receipt import FORMAT, DataFile, Receipt, ReplicaFiles
 
 if TYPE_CHECKING:
     from retrasyn.data.trajectories import Trajectories
@@ -39,16 +40,29 @@ def describe(path: Path, *, name: str | None = None) -> DataFile:
     The digest of a folder is that of the lines that ``sha256sum *`` prints in it.
     """
     if path.is_dir():
-        parts = [describe(part) for part in parts_in(path)]
-        lines = "".join(f"{part.sha256}  {part.name}\n" for part in parts)
-        digest = hashlib.sha256(lines.encode()).hexdigest()
-        return DataFile(name or path.name, sum(part.n_bytes for part in parts), digest)
+        return _describe_all(parts_in(path), name or path.name)
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from None
     return DataFile(name or path.name, path.stat().st_size, digest)
+
+
+def describe_replicas(folder: Path, *, name: str) -> ReplicaFiles | None:
+    """Return number, size and digest of the replicas in a folder; None if there are none."""
+    files = files_in(folder)
+    if not files:
+        return None
+    whole = _describe_all(files, name)
+    return ReplicaFiles(len(files), whole.name, whole.n_bytes, whole.sha256)
+
+
+def _describe_all(files: Sequence[Path], name: str) -> DataFile:
+    parts = [describe(part) for part in files]
+    lines = "".join(f"{part.sha256}  {part.name}\n" for part in parts)
+    digest = hashlib.sha256(lines.encode()).hexdigest()
+    return DataFile(name, sum(part.n_bytes for part in parts), digest)
 
 
 def write_with_receipt(

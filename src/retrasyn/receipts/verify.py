@@ -11,6 +11,7 @@ import numpy as np
 
 from retrasyn._version import __version__
 from retrasyn.data.reading_files import SUFFIXES, read
+from retrasyn.data.replica_files import replica_folder
 from retrasyn.errors import RetraSynError
 from retrasyn.interpretation import AUTHORS, SAFE
 from retrasyn.methods import find_method
@@ -18,7 +19,7 @@ from retrasyn.oracles.registry import PAPER_ORACLE
 from retrasyn.privacy.receipt import Holds, Receipt
 from retrasyn.receipts import checks
 from retrasyn.receipts.checks import Check, judge, unknown
-from retrasyn.receipts.files import STANDARD_OUTPUT, SUFFIX, describe
+from retrasyn.receipts.files import STANDARD_OUTPUT, SUFFIX, describe, describe_replicas
 from retrasyn.simulation.accounting import DEVICES
 from retrasyn.simulation.result import Synthesis
 from retrasyn.simulation.run import BoxInferredWarning, synthesize
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from retrasyn.roads.public_map import PublicMap
 
 
-_BYTES = ["data_file"]
+_BYTES = ["data_file", "replicas"]
 _POINTS = ["n_points_out", "n_streams_out", "holds", "box", "first_t", "last_t"]
 
 
@@ -66,6 +67,10 @@ def _check_bytes(receipt: Receipt, data: Path) -> Check:
     ]
     if stated.name not in (data.name, STANDARD_OUTPUT):
         faults.append(f"it was made as {stated.name}, this is {data.name}")
+    folder = replica_folder(data)
+    if describe_replicas(folder, name=folder.name) != receipt.replicas:
+        n = 0 if receipt.replicas is None else receipt.replicas.n
+        faults.append(f"{n} replicas are stated, {folder} does not hold exactly them")
     return judge("data file", _BYTES, faults, f"{data} is the file it was made with")
 
 
@@ -132,7 +137,7 @@ _FIELDS = (
     ),
 )
 # Fields that a second run does not have: it is neither written nor counted.
-_OTHERS = ("data_file", "retrasyn_version", "composition", "headline", "not_protected")
+_OTHERS = ("data_file", "replicas", "retrasyn_version", "composition", "headline", "not_protected")
 
 
 def check_rerun(

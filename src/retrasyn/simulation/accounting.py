@@ -30,6 +30,7 @@ from retrasyn.privacy.replay import Replay
 from retrasyn.privacy.usual_place import UsualPlace, telling
 from retrasyn.roads.public_map import PublicMap
 from retrasyn.run_settings import RunSettings
+from retrasyn.simulation.replicas import Replicas
 
 
 class AccountedRun(Protocol):
@@ -38,6 +39,7 @@ class AccountedRun(Protocol):
     curator: Curator
     declared: Replay  # in the declared unit and ledger key
     personal: Replay  # per person and position
+    replicas: Replicas | None
 
     @property
     def source_name(self) -> str:

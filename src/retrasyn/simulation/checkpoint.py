@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ from retrasyn.sinks.parts import Scattered
 
 FORMAT = 4
 EVERY_SECONDS = 2.0
+REPLICAS = "replicas"  # the folder in a checkpoint's with the points of replicas
 _OTHERS = {
     "data": "other data; use the same input",
     "public_map": "another public map, or none; use the same `roads` and `prior`",
@@ -137,6 +139,8 @@ class Checkpoint:
             **run.declared.to_arrays("declared"),
             **run.personal.to_arrays("personal"),
         }
+        if run.replicas is not None:
+            arrays |= run.replicas.to_arrays()
         save_arrays(self._state, arrays)
         self._due = time.monotonic() + EVERY_SECONDS
 
@@ -147,6 +151,8 @@ class Checkpoint:
         run.curator.state.load_arrays(arrays)
         run.declared.load_arrays("declared", arrays)
         run.personal.load_arrays("personal", arrays)
+        if run.replicas is not None:
+            run.replicas.load_arrays(arrays)
         self.n_parts = int(self._header()["n_parts"])
         for number in range(self.n_parts):
             part = load_arrays(self._part(number))
@@ -226,5 +232,6 @@ def discard(folder: str | os.PathLike[str]) -> None:
     path = Path(folder)
     for file in [*path.glob("state.npz"), *path.glob("part-??????.npz")]:
         file.unlink()
+    shutil.rmtree(path / REPLICAS, ignore_errors=True)
     with contextlib.suppress(OSError):  # not empty, or in use
         path.rmdir()

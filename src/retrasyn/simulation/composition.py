@@ -68,7 +68,7 @@ class CountedRun:
         identity = {
             "retrasyn": __version__,
             "numpy": np.__version__,  # simulated noise is drawn by it
-            **settings.to_dict(),
+            **dataclasses.replace(settings, replicates=0).to_dict(),  # they give nothing away
             "seed": str(settings.seed),
             "data": data,
         }

@@ -19,6 +19,7 @@ import numpy as np
 
 from retrasyn.arrays import with_prefix, without_prefix
 from retrasyn.curator import Curator
+from retrasyn.engines.base import Engine, LocalEngine
 from retrasyn.mechanisms.base import drive
 from retrasyn.messages import Aggregate, Ask, Estimate, Flags, Grant, Release
 from retrasyn.oracles.registry import oracle_for
@@ -56,9 +57,10 @@ class Replicas:
     releases: Sequence[Release] = field(default_factory=list)  # of the last timestamp
 
     @classmethod
-    def of(cls, main: Curator, n: int) -> Replicas:
-        """Return n replicas of a curator that has not begun yet."""
-        return cls(main, [_replica(main, number) for number in range(1, n + 1)])
+    def of(cls, main: Curator, n: int, engines: Sequence[Engine] = ()) -> Replicas:
+        """Return n replicas of a curator that has not begun yet, each on its engine or here."""
+        own = engines or [LocalEngine() for _ in range(n)]
+        return cls(main, [_replica(main, *one) for one in enumerate(own[:n], 1)])
 
     def step(self, heard: Heard) -> Sequence[Release]:
         """Repeat the timestamp that the curator has just ended."""
@@ -95,12 +97,13 @@ class Replicas:
             curator.state.load_arrays(without_prefix(f"replica{number}_", arrays))
 
 
-def _replica(main: Curator, number: int) -> Curator:
+def _replica(main: Curator, number: int, engine: Engine) -> Curator:
     """Return a curator of the same settings with a seed of its own."""
     seed = address(main.seed, number, "replica", n_bytes=16)
     curator = Curator(
         dataclasses.replace(main.settings, seed=seed),
         mean_length=main.length_scale,
+        engine=engine,
         roads=main.roads,
     )
     curator.state.memory = curator.state.memory.replica(_random(seed, 0, "prior"))

@@ -13,18 +13,19 @@ from retrasyn.space import Box, Grid
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from retrasyn.answers.table import AnswerTable
     from retrasyn.metrics.suite import Scores
     from retrasyn.run_settings import RunSettings
 
 
-class Synthesis(tuple[Trajectories, Receipt]):  # noqa: SLOT001 - it has two more
+class Synthesis(tuple[Trajectories, Receipt]):  # noqa: SLOT001 - it has three more
     """The result of `synthesize`, which unpacks into the synthetic trajectories and the receipt.
 
     For `evaluate` and `report` it keeps the real data and the settings; a copy has neither, so
-    that what is stored or sent of it is no more than the release. The trajectories of a release in
+    that what is stored or sent of it is no more than the release. `replicas` are trajectories,
+    too, each read when it is asked for, and not copied either. The trajectories of a release in
     `parts` have no points: `retrasyn.read` finds them in the folder.
 
     >>> import retrasyn
@@ -37,6 +38,7 @@ class Synthesis(tuple[Trajectories, Receipt]):  # noqa: SLOT001 - it has two mor
 
     real: Trajectories | None = None
     settings: RunSettings | None = None
+    replicas: Sequence[Trajectories] = ()
 
     def __new__(
         cls,
@@ -45,10 +47,11 @@ class Synthesis(tuple[Trajectories, Receipt]):  # noqa: SLOT001 - it has two mor
         *,
         real: Trajectories | None = None,
         settings: RunSettings | None = None,
+        replicas: Sequence[Trajectories] = (),
     ) -> Self:
         """Put both together."""
         self = super().__new__(cls, (synthetic, receipt))
-        self.real, self.settings = real, settings
+        self.real, self.settings, self.replicas = real, settings, replicas
         return self
 
     def __getnewargs__(self) -> tuple[Trajectories, Receipt]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,8 @@ from retrasyn.data.folding import folded_as
 from retrasyn.data.metadata import Metadata
 from retrasyn.data.parts import drop_after
 from retrasyn.data.trajectories import Trajectories
-from retrasyn.engines.base import Engine
+from retrasyn.engines.base import Engine, LocalEngine
+from retrasyn.engines.shared import shares_of
 from retrasyn.errors import InputError, SettingError
 from retrasyn.messages import Aggregate, Flags, Grant, Release
 from retrasyn.methods import Method
@@ -28,7 +29,7 @@ from retrasyn.privacy.replay import Replay
 from retrasyn.roads.opening import open_map
 from retrasyn.run_settings import RunOptions, RunSettings
 from retrasyn.simulation.accounting import receipt_of, replays_of
-from retrasyn.simulation.checkpoint import Checkpoint, fingerprint
+from retrasyn.simulation.checkpoint import REPLICAS, Checkpoint, fingerprint
 from retrasyn.simulation.composition import ReleaseCount
 from retrasyn.simulation.population import Identities, Recording, SimulatedDevices, Step
 from retrasyn.simulation.replicas import Heard, Replicas
@@ -36,6 +37,7 @@ from retrasyn.simulation.report_sources import Counts, Reports, ReportSource, Tr
 from retrasyn.simulation.result import Synthesis
 from retrasyn.sinks.collected import Collected
 from retrasyn.sinks.parts import PartSink, Scattered
+from retrasyn.sinks.spooled import SpooledReplicas
 from retrasyn.space import Box, Grid
 from retrasyn.space.grid import format_box
 from retrasyn.synthesis.shard import MakeSink
@@ -111,6 +113,11 @@ class Simulation:
         """Number of positions so far, including those outside the box."""
         return self.n_points_inside + self.n_points_dropped
 
+    @property
+    def repeated(self) -> Sequence[Release]:
+        """What the replicas released at the last timestamp."""
+        return () if self.replicas is None else self.replicas.releases
+
     def observe(self, step: Step) -> None:
         """Advance the devices to a timestamp without collecting reports."""
         self.population.observe(step)
@@ -184,6 +191,9 @@ class SimulatedRun:
         """Create the curator and the simulated devices, ready for the first timestamp."""
         real, topics = folded_as(real, settings.fold), settings.method.topics
         recording = Recording.of(real, settings.grid, settings.outside, topics)
+        n_replicas, own = settings.replicates, list[Engine]()
+        if n_replicas:
+            engine, *own = shares_of(LocalEngine() if engine is None else engine, 1 + n_replicas)
         curator = Curator(
             settings,
             mean_length=recording.mean_length,
@@ -192,6 +202,8 @@ class SimulatedRun:
             on_ways=on_ways,
         )
         simulation = Simulation.of(curator, Identities.of(real, settings.interpretation.ledger))
+        if n_replicas:
+            simulation.replicas = Replicas.of(curator, n_replicas, own)
         simulation.has_users = real.user_of_stream is not None
         simulation.n_points_dropped = recording.n_dropped
         if real.fold is not None:
@@ -282,7 +294,7 @@ def synthesize(
         settings = method
     if budget is not None and ledger_file is None:
         raise SettingError("a budget for all releases needs ledger_file, which counts them")
-    folder = None if parts is None else Path(parts)
+    folder = None if parts is None else _folder_for(parts, settings)
     data = "" if checkpoint is None and ledger_file is None else fingerprint(real)
     real = folded_as(real, settings.fold)
     if not anyway:
@@ -305,9 +317,14 @@ def synthesize(
     if folder is not None and (saved is None or not saved.resumes):
         folder.mkdir(parents=True, exist_ok=True)
         drop_after(folder, -1)  # left over from an abandoned run
-    _run(run, collected, saved, progress, _counted(on_release, run, count))
+    replicas = SpooledReplicas.open(
+        settings.replicates,
+        Metadata(real.clock, real.crs),
+        None if saved is None else saved.folder / REPLICAS,
+    )
+    _run(run, collected, replicas, saved, progress, _counted(on_release, run, count))
     synthetic = dataclasses.replace(collected.trajectories(), clock=real.clock, crs=real.crs)
-    return Synthesis(synthetic, run.receipt(count), real=real, settings=settings)
+    return Synthesis(synthetic, run.receipt(count), real=real, settings=settings, replicas=replicas)
 
 
 def refuse_sparse(real: Trajectories) -> None:
@@ -366,6 +383,15 @@ def over_data(settings: RunSettings, real: Trajectories) -> RunSettings:
     return dataclasses.replace(settings, grid=Grid(box, settings.grid.side), box_inferred=True)
 
 
+def _folder_for(parts: str | os.PathLike[str], settings: RunSettings) -> Path:
+    """Return the folder for parts, which cannot be of a release with replicas."""
+    if settings.replicates:
+        raise SettingError(
+            "replicas cannot go with parts: each is one file; leave `parts` or `replicates`"
+        )
+    return Path(parts)
+
+
 def _sink_for(real: Trajectories, folder: Path) -> MakeSink:
     """Return a factory for the sinks of shards that write their own parts."""
     known = Metadata(real.clock, real.crs)
@@ -375,12 +401,20 @@ def _sink_for(real: Trajectories, folder: Path) -> MakeSink:
 def _run(
     run: SimulatedRun,
     collected: Collected | Scattered,
+    replicas: SpooledReplicas,
     checkpoint: Checkpoint | None,
     progress: Progress | None,
     on_release: Callable[[Release], None] | None,
 ) -> None:
     """Step through the recording, saving checkpoints on the way."""
     simulation, recording = run.simulation, run.recording
+
+    def save(*, finished: bool = False) -> None:
+        replicas.flush()
+        if checkpoint is not None:
+            checkpoint.save(simulation, collected, finished=finished)
+
+    done = None
     if checkpoint is not None and checkpoint.resumes:
         checkpoint.load(simulation, collected)
         done = simulation.curator.state.t
@@ -388,19 +422,19 @@ def _run(
         simulation.n_points_out = collected.n_points
         for step in recording.steps(until=done):
             simulation.observe(step)
+    replicas.go_on_from(-1 if done is None else done)
     for release in run.releases():
         collected.write(release)
+        replicas.write(simulation.repeated)
         if on_release is not None:
             on_release(release)
         if checkpoint is not None and checkpoint.due():
-            checkpoint.save(simulation, collected)
+            save()
         if progress is not None:
             try:
                 progress(release.t - recording.first_t + 1, recording.n_timestamps)
             except KeyboardInterrupt:
-                if checkpoint is not None:
-                    checkpoint.save(simulation, collected)
+                save()
                 raise
-    if checkpoint is not None:
-        checkpoint.save(simulation, collected, finished=True)
+    save(finished=True)
     simulation.curator.state.streams.flush()
