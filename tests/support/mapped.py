@@ -137,5 +137,5 @@ def until(page: Any, holds: str, seconds: float = 60) -> None:
 
 
 def figure(page: Any, element: str) -> int:
-    """Return a whole number that the page shows."""
-    return int(page.locator(f"#{element}").inner_text().replace(",", ""))
+    """Return a whole number that the page shows, with or without how far it may be off."""
+    return int(page.locator(f"#{element}").inner_text().partition(" ±")[0].replace(",", ""))

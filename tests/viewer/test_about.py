@@ -93,7 +93,7 @@ def told(text):
 def wanted(counted):
     """Return what the page has to say of a number: itself and half of its interval."""
     found, n = Intervals.of(counted[0], counted[1:]), float(counted[0])
-    half = float(found.high) - n
+    half = float(found.high - found.low) / 2
     digits = 0 if n.is_integer() or max(n, half) >= 100 else 1
     return pytest.approx((round(n, digits), round(half, 1 if half < 1 else digits)), abs=0.051)
 
@@ -178,7 +178,7 @@ def test_zones_are_shown_instead_of_cells_with_the_answers_of_the_server(served,
     said = [text.split("\n") for text in page.locator("#zones li").all_inner_texts()]
     found = {name: told(number) for name, number in said}
     assert found == {
-        row["zone"]: pytest.approx((row["value"], row["high"] - row["value"]), abs=0.51)
+        row["zone"]: pytest.approx((row["value"], (row["high"] - row["low"]) / 2), abs=0.51)
         for row in rows
     }
     drawn = "window.retrasyn.map.queryRenderedFeatures({ layers: ['retrasyn-zones'] })"

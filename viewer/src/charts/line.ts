@@ -25,7 +25,7 @@ export interface Extent extends Span {
 export interface Words {
   label(extent: Extent): string; // for those who do not see it
   time(t: number, span: Span): string;
-  value(value: number, high?: number): string;
+  value(value: number, low?: number, high?: number): string;
   mark(value: number): string; // shorter, at the axis
   least: number; // between two marks
 }
@@ -129,7 +129,7 @@ export class LineChart {
     const known = lines.filter(({ values }) => values[i] != null);
     for (const { style, values } of known) parts.push(svg("circle", { class: style, cx: x, cy: this.y(values[i]!), r: 4 }));
     if (told) {
-      const values = known.map(({ name, values, band }) => `${name ? `${name} ` : ""}${this.words.value(values[i]!, band?.high[i] ?? undefined)}`);
+      const values = known.map(({ name, values, band }) => `${name ? `${name} ` : ""}${this.words.value(values[i]!, band?.low[i] ?? undefined, band?.high[i] ?? undefined)}`);
       const text = [this.words.time(t[i], this.span), ...values].join(" · ");
       const left = x < this.place.clientWidth / 2;
       parts.push(svg("text", { class: "strong", x: left ? x + 7 : x - 7, y: EDGE.top + 4, "text-anchor": left ? "start" : "end" }, text));

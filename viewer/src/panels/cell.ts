@@ -49,7 +49,7 @@ export function mountCell(store: Store, controls: Controls, tabs: Tabs): void {
       ],
     });
     const rows = (ranked: Neighbour[]) =>
-      ranked.map(({ cell, n, high }) => ({ cell, n, name: calledCell(cell, store.now), text: speech.about({ n, high: high ?? n }) }));
+      ranked.map(({ cell, n, low, high }) => ({ cell, n, name: calledCell(cell, store.now), text: speech.about({ n, low: low ?? n, high: high ?? n }) }));
     for (const [ranking, ranked] of [[destinations, to], [origins, from]] as const) {
       if (history) ranking.show(rows(ranked), null, speech.say("noMoves"));
       else ranking.clear();

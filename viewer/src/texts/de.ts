@@ -45,7 +45,7 @@ export const de: Words = {
   averageOf: "Mittel aus {n} Runden",
   legendHatched: "kann Zufall sein: unter ihrem Fehler",
   legendFlows: "Pfeile nur, wo Bewegungen kein Zufall sind.",
-  legendAbout: "± umfasst die wahre Zahl in neun von zehn Fällen; kleinere Unterschiede können Zufall sein.",
+  legendAbout: "± ist die Hälfte des Intervalls, das in neun von zehn Fällen die wahre Zahl enthält; kleinere Unterschiede können Zufall sein.",
   legendUnknown: "Wie genau die Zahlen sind, ist nicht bekannt: Es gibt keine Replikate.",
   layerZones: "Zonen",
   legendZones: "Synthetische Reisende je Zone",

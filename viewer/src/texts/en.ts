@@ -43,7 +43,7 @@ export const en = {
   averageOf: "average of {n} rounds",
   legendHatched: "may be chance: below its error",
   legendFlows: "Arrows only where moves are beyond chance.",
-  legendAbout: "± holds the true number nine times of ten; smaller differences may be chance.",
+  legendAbout: "± is half of the interval that holds the true number nine times of ten; smaller differences may be chance.",
   legendUnknown: "How far numbers are off is not known: there are no replicas.",
   layerZones: "Zones",
   legendZones: "Synthetic travellers per zone",

@@ -47,9 +47,9 @@ export class Speech {
     return (this.format(`n${digits}`, make) as Intl.NumberFormat).format(value);
   }
 
-  // 30 ± 12, where it is known how far the number may be off.
-  about({ n, high }: About, digits = 1): string {
-    const half = high === undefined ? 0 : high - n;
+  // 30 ± 12, half of the interval, where it is known how far the number may be off.
+  about({ n, low = n, high = n }: About, digits = 1): string {
+    const half = (high - low) / 2;
     const places = Number.isInteger(n) || Math.max(n, half) >= FEW ? 0 : digits;
     if (!(half > 0)) return this.number(n, places);
     return `${this.number(n, places)} ± ${this.number(half, half < 1 ? 1 : places)}`;

@@ -45,7 +45,7 @@ export const zh: Words = {
   averageOf: "{n} 轮平均",
   legendHatched: "可能出于偶然：低于误差",
   legendFlows: "仅在流向非偶然时画出箭头。",
-  legendAbout: "± 的范围十次中有九次包含真实数字；更小的差别可能出于偶然。",
+  legendAbout: "± 为区间宽度的一半，该区间十次中有九次包含真实数字；更小的差别可能出于偶然。",
   legendUnknown: "误差未知：没有副本。",
   layerZones: "分区",
   legendZones: "每区合成出行者数",
