@@ -63,7 +63,12 @@ def main(files: list[str]) -> None:
                 ("map-dark", WIDE, "dark"),
                 ("map-phone", PHONE, "light"),
             ):
-                page = browser.new_page(viewport=size, color_scheme=theme, locale="en-GB")
+                page = browser.new_page(
+                    viewport=size,
+                    color_scheme=theme,
+                    locale="en-GB",
+                    reduced_motion="reduce",  # nothing plays by itself
+                )
                 _keep(_photograph(page, url), HERE / f"{name}.png")
             browser.close()
 
@@ -73,9 +78,6 @@ def _photograph(page: Any, url: str) -> bytes:
     page.goto(url)
     while not page.evaluate("document.documentElement.dataset.map === 'drawn'"):
         time.sleep(0.05)
-    while page.evaluate("window.retrasyn.store.now.playing"):
-        page.keyboard.press("Space")
-        time.sleep(0.2)
     moment = page.evaluate(MOMENT)
     page.evaluate(SEEK, moment - N_STEPS)
     _wait_for(page, moment - N_STEPS)
@@ -99,9 +101,11 @@ def _wait_for(page: Any, t: int) -> None:
 def _keep(picture: bytes, path: Path) -> None:
     """Write a picture with 256 colours, which are enough for a map and a third of the bytes."""
     with Image.open(io.BytesIO(picture)) as image:
-        image.convert("RGB").quantize(
-            256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
-        ).save(path, optimize=True)
+        # Rare colours are kept, those of lines and marks.
+        few = image.convert("RGB").quantize(
+            256, Image.Quantize.MAXCOVERAGE, kmeans=2, dither=Image.Dither.NONE
+        )
+    few.save(path, optimize=True)
     print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
 
 
