@@ -140,6 +140,20 @@ def test_a_stream_adds_the_standard_error_of_every_cell_on_request(commuters):
     assert min(told[-1]["cell_error"]) > 0
 
 
+def test_a_stream_adds_a_line_for_every_replica_on_request(commuters):
+    flags = (*BOX, "--grid", 3, "--seed", 0)
+    plain = releases_of(run("stream", *flags, stdin=as_lines(commuters)))
+    lines = releases_of(run("stream", *flags, "--replicates", 2, stdin=as_lines(commuters)))
+
+    assert [line.get("replica") for line in lines] == [None, 1, 2] * len(plain)
+    assert [line["x"] for line in lines[::3]] == [line["x"] for line in plain]
+    for number in (1, 2):
+        own = lines[number::3]
+        assert [line["t"] for line in own] == [line["t"] for line in plain]
+        assert [line["n_points"] for line in own] == [line["n_points"] for line in plain]
+        assert [line["x"] for line in own] != [line["x"] for line in plain]
+
+
 def test_a_stream_reads_a_file_as_it_reads_standard_input(commuters, tmp_path):
     source = tmp_path / "positions.jsonl"
     source.write_text(as_lines(commuters))

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import hashlib
 import json
 import os
 import pty
@@ -18,6 +19,7 @@ import pytest
 
 import retrasyn
 from retrasyn.cli.interrupts import interruptible_progress
+from retrasyn.data.replica_files import replica_paths
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.sinks.collected import Collected
 from support.command_line import (
@@ -67,6 +69,72 @@ def refuse(folder, source, flags, *names):
 
 def same_columns(one, other):
     return all(one[name].tobytes() == other[name].tobytes() for name in ("traj_id", "t", "x", "y"))
+
+
+# Replicas
+
+
+def synthesize_with(n, source, out, *flags):
+    return run("synthesize", source, "-o", out, *CITY_BOX, *REPEATED, "--replicates", n, *flags)
+
+
+def test_replicas_lie_beside_the_release_and_the_receipt_tells_them(city, tmp_path):
+    out = tmp_path / "out.csv"
+    assert synthesize_with(2, city, out).code == 0
+
+    paths = replica_paths(out)
+    assert [path.name for path in paths] == ["0001.parquet", "0002.parquet"]
+    one, other = map(retrasyn.read, paths)
+    assert one.n_points == other.n_points == retrasyn.read(out).n_points
+    lines = "".join(
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in paths
+    )
+    assert receipt_of(out)["replicas"] == {
+        "n": 2,
+        "name": "out.replicas",
+        "n_bytes": sum(path.stat().st_size for path in paths),
+        "sha256": hashlib.sha256(lines.encode()).hexdigest(),
+    }
+    told = f"{out}.receipt.json"
+    assert run("receipt", "verify", told).code == 0
+    paths[0].unlink()
+    assert "2 replicas are stated" in run("receipt", "verify", told).out
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_replicas_of_an_earlier_run_do_not_stay(n, city, tmp_path):
+    out = tmp_path / "out.parquet"
+    synthesize_with(2, city, out)
+    synthesize_with(n, city, out)
+    assert len(replica_paths(out)) == n
+    assert (receipt_of(out)["replicas"] is None) == (n == 0)
+
+
+def test_what_else_lies_where_replicas_go_is_left_and_the_run_refused(city, tmp_path):
+    (tmp_path / "out.replicas").mkdir()
+    (tmp_path / "out.replicas" / "notes.txt").write_text("mine")
+    outcome = synthesize_with(1, city, tmp_path / "out.parquet")
+    assert_one_line(outcome, "notes.txt is in the way of replicas")
+    assert (tmp_path / "out.replicas" / "notes.txt").read_text() == "mine"
+
+
+def test_a_disk_that_fills_up_leaves_the_earlier_replicas(city, tmp_path, monkeypatch):
+    out = tmp_path / "out.parquet"
+    synthesize_with(1, city, out)
+    before = out.read_bytes(), replica_paths(out)[0].read_bytes()
+
+    def fail(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("retrasyn.data.replica_files.write", fail)
+    outcome = run("synthesize", city, "-o", out, *CITY_BOX, "--no-ledger", "--replicates", 2)
+    assert_one_line(outcome, "out.replicas cannot be written: No space left on device")
+    assert (out.read_bytes(), *(path.read_bytes() for path in replica_paths(out))) == before
+
+
+def test_replicas_with_parts_are_refused_before_the_data_is_read(tmp_path):
+    outcome = synthesize_with(1, tmp_path / "none.csv", tmp_path / "out.parquet", "--parts")
+    assert_one_line(outcome, "--replicates cannot go with --parts")
 
 
 # What is accepted
@@ -794,6 +862,29 @@ def test_a_resumed_run_gives_the_columns_and_the_receipt_of_an_unbroken_one(flag
     assert same_columns(read_table(whole), read_table(resumed))
     assert run_of(whole) == run_of(resumed)
     assert not folder.exists()
+
+
+def test_a_resumed_run_gives_the_replicas_of_an_unbroken_one(city, tmp_path):
+    whole, resumed = tmp_path / "whole.parquet", tmp_path / "resumed.parquet"
+    folder = leave_unfinished(city, tmp_path / "kept", replicates=2)
+
+    run("synthesize", city, "-o", whole, *CITY_BOX, *REPEATED, "--replicates", 2)
+    outcome = resume(city, resumed, folder, "--replicates", 2)
+
+    assert outcome.code == 0
+    assert [path.read_bytes() for path in replica_paths(resumed)] == [
+        path.read_bytes() for path in replica_paths(whole)
+    ]
+    said, again = receipt_of(whole)["replicas"], receipt_of(resumed)["replicas"]
+    assert (said["n"], said["name"], again["name"]) == (2, "whole.replicas", "resumed.replicas")
+    assert again["sha256"] == said["sha256"]
+    assert not folder.exists()
+
+
+def test_a_run_with_another_number_of_replicas_is_not_gone_on_with(city, tmp_path):
+    folder = leave_unfinished(city, tmp_path / "kept", replicates=2)
+    outcome = resume(city, tmp_path / "out.parquet", folder, "--replicates", 3)
+    assert_one_line(outcome, "replicates=2", "this run has 3")
 
 
 def test_a_run_stopped_twice_gives_the_columns_of_an_unbroken_one(city, tmp_path):

@@ -405,3 +405,42 @@ def test_the_clockwork_runs_by_itself(tmp_path):
     assert [t for t, _ in seen] == [0, 1, 2]
     assert all(np.isfinite(n) for _, n in seen)
     assert service.counters.failures == 0
+
+
+def replicas_in(folder):
+    """Return the files of replicas by name."""
+    return {path.name: path.read_bytes() for path in sorted(folder.rglob("replicas/*.parquet"))}
+
+
+def test_replicas_may_be_left_out_and_wanted_again_and_are_what_they_would_have_been(
+    unbroken, tmp_path
+):
+    begun, files, sent, changes = unbroken
+    folder = tmp_path / "service"
+    shutil.copytree(begun, folder)
+    whole = {name.rpartition("/")[2]: body for name, body in files.items() if "/replicas/" in name}
+
+    clock = SetClock()
+
+    async def run(first, last, n):
+        service = Service(settings_in(folder, **(changes | {"replicates": n})), clock)
+        await service.start(runs=False)
+        manifest = service.runtime.campaign.manifest
+        for t in range(first, last):
+            service.clock.time = manifest.epoch + (t + 0.2) * manifest.period
+            await service.scheduler.tick()
+            assert set(await service.runtime.write_queue.submit(sent[t])) == {"accepted"}
+        if last == ROUNDS:
+            await finish(service)
+        await service.stop()
+
+    asyncio.run(run(0, 4, 0))
+    assert replicas_in(folder) == {}
+    asyncio.run(run(4, 7, 2))
+    assert replicas_in(folder) == {name: whole[name] for name in sorted(whole)[:6]}
+    asyncio.run(run(7, ROUNDS, 1))
+    last = replicas_in(folder)[max(whole)]
+    assert last != whole[max(whole)], "the others keep two, this has one"
+    assert {name: body for name, body in released(folder).items() if "/replicas/" not in name} == {
+        name: body for name, body in files.items() if "/replicas/" not in name
+    }

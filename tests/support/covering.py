@@ -4,13 +4,12 @@ The answers are counted here in plain numpy, on the cells of a grid as zones.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from retrasyn import synthesize
 from retrasyn.answers.intervals import Intervals
-from retrasyn.simulation.replicas import Replicas
-from retrasyn.simulation.run import SimulatedRun
-from retrasyn.sinks.collected import Collected
 
 LEAST_PAIR = 0.002
 
@@ -62,18 +61,11 @@ class Replicated:
     replicas: list
 
     @classmethod
-    def of(cls, real, settings, n, hour):
+    def of(cls, real, settings, hour):
         """Synthesise with replicas."""
-        run = SimulatedRun.of(real, settings)
-        run.simulation.replicas = replicas = Replicas.of(run.simulation.curator, n)
-        main, others = Collected(), [Collected() for _ in range(n)]
-        for release in run.releases():
-            main.write(release)
-            for other, one in zip(others, replicas.releases, strict=True):
-                other.write(one)
-        grid, span = settings.grid, (real.first_t, real.last_t)
-        found = [answers(one.trajectories(), grid, span, hour) for one in (main, *others)]
-        return cls(answers(real, grid, span, hour), found[0], found[1:])
+        made = synthesize(real, settings)
+        of = partial(answers, grid=settings.grid, span=(real.first_t, real.last_t), hour=hour)
+        return cls(of(real), of(made.synthetic), [of(one) for one in made.replicas])
 
     def held(self, name):
         """Return where intervals hold, which are unclear, and which are the busiest tenth."""

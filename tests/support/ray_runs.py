@@ -70,12 +70,14 @@ class Nodes:
 
 
 def run(real, method, engine, **options):
-    """Return the digest of a run, or of the parts that it wrote."""
+    """Return the digest of a run and its replicas, or of the parts that it wrote."""
     options = {"box": CITY_BOX, "seed": 0} | options
     options |= map_for(method, options["box"])
     with contextlib.closing(engine):
-        synthetic, _ = synthesize(real, method, engine=engine, **options)
-    return digest_of(read(options["parts"]) if options.get("parts") else synthetic)
+        made = synthesize(real, method, engine=engine, **options)
+    if options.get("parts"):
+        return digest_of(read(options["parts"]))
+    return " ".join(map(digest_of, (made.synthetic, *made.replicas)))
 
 
 def equal_bytes(nodes, real, methods, shards, **options):
@@ -217,7 +219,7 @@ def main(what):
         folder = Path(name)
         if what == "quick":
             found = {
-                "bytes": equal_bytes(nodes, city, ("steered",), (1, 4))
+                "bytes": equal_bytes(nodes, city, ("steered",), (1, 4), replicates=2)
                 | equal_bytes(nodes, city, ("retrasyn-p", "steered-map", "steered-roads"), (2,)),
                 "parts": parts(nodes, city, folder),
                 "lost": lost(nodes),

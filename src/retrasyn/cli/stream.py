@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
@@ -33,6 +34,7 @@ def stream(
     ] = None,
     *,
     settings: RunSettings,
+    replicates: options.Replicates = 0,
     errors: Annotated[
         bool, typer.Option("--errors", help="Add the share and standard error of every cell.")
     ] = False,
@@ -47,7 +49,8 @@ def stream(
 
     A line in: {"t": 0, "traj_id": [7, 9], "x": [0.1, 0.9], "y": [0.2, 0.8]} and, where one person
     has several streams, "user_id". Timestamps ascend; those left out are empty. Each release is
-    flushed at once and carries a short receipt of all that was done so far.
+    flushed at once and carries a short receipt of all that was done so far. With --replicates, a
+    line for each replica follows it, with its number as "replica" and no receipt.
 
     Example: retrasyn stream --box 0,0,1,1 < positions.jsonl
     """
@@ -58,7 +61,7 @@ def stream(
     from retrasyn.simulation.stream import Live
 
     del box  # a part of the settings
-    live = Live.start(settings)
+    live = Live.start(dataclasses.replace(settings, replicates=replicates))
     if receipt is not None:
         check_place(receipt)
         if source is not None:
@@ -102,8 +105,10 @@ def _pump(lines: IO[bytes], name: str, live: Live, out: Written, *, errors: bool
         except InputError as error:
             raise InputError(f"{name}, line {number}: {error}") from None
         stamp = live.stamp() if releases else {}
-        for release in releases:
-            text = _format(release, stamp, errors=errors) + "\n"
+        for release, replicas in zip(releases, live.repeated, strict=True):
+            lines_out = [_format(release, stamp, errors=errors)]
+            lines_out += [_format_replica(*one) for one in enumerate(replicas, 1)]
+            text = "\n".join(lines_out) + "\n"
             sys.stdout.write(text)
             sys.stdout.flush()
             out.add(text)
@@ -163,10 +168,22 @@ def _format(release: Release, stamp: dict[str, Any], *, errors: bool) -> str:
             "n_ended": release.n_ended,
             "n_reports": release.n_reports,
             "epsilon_t": release.epsilon_t,
-            "traj_id": release.ids.tolist(),
-            "x": release.x.tolist(),
-            "y": release.y.tolist(),
+            **_points(release),
             **extra,
             "receipt": stamp,
         }
     )
+
+
+def _format_replica(number: int, release: Release) -> str:
+    """Write what one replica has at a timestamp."""
+    told = {"t": release.t, "replica": number, "n_points": release.n_points}
+    return json.dumps(told | _points(release))
+
+
+def _points(release: Release) -> dict[str, list[Any]]:
+    return {
+        "traj_id": release.ids.tolist(),
+        "x": release.x.tolist(),
+        "y": release.y.tolist(),
+    }

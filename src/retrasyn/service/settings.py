@@ -337,9 +337,9 @@ class AlertSettings(SettingsTable):
         description="File with the secret that signs alerts, as whsec_ and base64; made in the "
         "folder (webhook.secret) if not set.",
     )
-    zones: str = Field(
+    watch: str = Field(
         default="cells",
-        description="What is watched: cells, grid:K, h3:RES, or the name of the map's zones.",
+        description="Zones that are watched: cells, grid:K, h3:RES, or the name of the map's zones.",
     )
     band: float = Field(
         default=0.5,
@@ -361,7 +361,7 @@ class AlertSettings(SettingsTable):
         le=1000,
     )
     level: float = Field(
-        default=0.001,
+        default=0.01,
         description="Probability that chance alone sends an alert in a round, over all zones.",
         gt=0,
         lt=1,

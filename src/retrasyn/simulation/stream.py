@@ -19,6 +19,7 @@ from retrasyn.run_settings import RunSettings
 from retrasyn.simulation.accounting import receipt_of
 from retrasyn.simulation.composition import ReleaseCount
 from retrasyn.simulation.population import Identities, Step, stable_words
+from retrasyn.simulation.replicas import Replicas
 from retrasyn.simulation.run import Simulation
 from retrasyn.space.grid import format_box
 from retrasyn.space.kernels import OUTSIDE
@@ -46,6 +47,7 @@ class Live:
     settings: RunSettings
     simulation: Simulation
     count: ReleaseCount | None = None  # None: it is not counted among the releases of its data
+    repeated: list[Sequence[Release]] = field(default_factory=list)  # by replicas, in the last step
     _streams: dict[Identifier, int] = field(default_factory=dict)
     _persons: dict[Identifier, int] = field(default_factory=dict)
     _keys: dict[Identifier, int] = field(default_factory=dict)
@@ -58,8 +60,11 @@ class Live:
         """Start with no devices."""
         if settings.fold is not None:
             raise SettingError("a running stream has no days to fold yet; record it, or leave fold")
-        simulation = Simulation.of(Curator(settings), Identities.none())
+        curator = Curator(settings)
+        simulation = Simulation.of(curator, Identities.none())
         simulation.enrols_on_sight = True
+        if settings.replicates:
+            simulation.replicas = Replicas.of(curator, settings.replicates)
         return cls(settings, simulation)
 
     def step(
@@ -82,7 +87,12 @@ class Live:
         silent = range(t if last is None else last + 1, t)
         nobody = (np.empty(0, np.int32), np.empty(0, np.uint16))
         steps = [*(Step(then, *nobody) for then in silent), step]
-        return [self.simulation.step(one) for one in steps]
+        releases: list[Release] = []
+        self.repeated = []
+        for one in steps:
+            releases.append(self.simulation.step(one))
+            self.repeated.append(self.simulation.repeated)
+        return releases
 
     def receipt(self) -> Receipt:
         """Return the receipt of the run so far."""

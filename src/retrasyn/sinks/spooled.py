@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
+import tempfile
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -23,24 +25,25 @@ if TYPE_CHECKING:
     from retrasyn.messages import Release
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class SpooledReplicas(Sequence[Trajectories]):
     """Replicas as trajectories, each read when it is asked for."""
 
     sinks: list[PartSink]
     known: Metadata
-    home: TemporaryDirectory[str] | None  # kept for as long as this is; None: somebody else's
     _n_rows: int = field(default=0)
 
     @classmethod
     def open(cls, n: int, known: Metadata, folder: Path | None) -> SpooledReplicas:
         """Open n sinks in a folder, or in one that goes when nobody needs it any more."""
-        home = TemporaryDirectory(prefix="retrasyn-replicas-") if folder is None else None
-        place = Path(folder or ("" if home is None else home.name))
+        place = Path(tempfile.mkdtemp(prefix="retrasyn-replicas-")) if folder is None else folder
         sinks = [PartSink(place / f"{number:04d}.parquet", 0, known) for number in range(1, n + 1)]
         for sink in sinks:
             sink.folder.mkdir(parents=True, exist_ok=True)
-        return cls(sinks, known, home)
+        spooled = cls(sinks, known)
+        if folder is None:
+            weakref.finalize(spooled, shutil.rmtree, place, ignore_errors=True)
+        return spooled
 
     def write(self, releases: Iterable[Release]) -> None:
         """Store the points that all replicas released at one timestamp."""

@@ -37,7 +37,14 @@ USEFUL = DAY
 """Seconds after its round in which an alert is made, and tried again."""
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 1800.0
 """Seconds between two tries of one alert."""
+_DICE = random.SystemRandom()  # nothing that is released depends on it
 _log = logging.getLogger(__name__)
+
+
+def pause_after(tries: int) -> float:
+    """Return how long to wait after so many tries: longer each time, and never in step."""
+    longest = min(FIRST_PAUSE * 2.0 ** min(tries - 1, 20), LONGEST_PAUSE)
+    return longest * _DICE.uniform(0.5, 1.5)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,7 +60,6 @@ class Alerting:
     _news: asyncio.Event = field(default_factory=asyncio.Event)
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
-    _dice: random.Random = field(default_factory=random.SystemRandom)
 
     @classmethod
     def open(cls, runtime: CampaignRuntime, webhook: Webhook) -> Alerting:
@@ -64,7 +70,7 @@ class Alerting:
                 f"replicates={campaign.settings.replicates}: what chance does is not known without "
                 f"replicas; set it to 20, or at least {FEWEST_REPLICAS}, or remove alerts.webhook"
             )
-        zones = KnownZones.of(runtime.releases, settings.map).named(settings.alerts.zones)
+        zones = KnownZones.of(runtime.releases, settings.map).named(settings.alerts.watch)
         path = settings.server.folder / "alerts" / f"{campaign.id.hex()}.json"
         counts, outbox = ZoneCounts(runtime.releases, zones), Outbox.open(path)
         return cls(runtime=runtime, counts=counts, webhook=webhook, outbox=outbox)
@@ -122,7 +128,7 @@ class Alerting:
             per_day=DAY / self._period,
             days=settings.days,
             rounds=settings.rounds,
-            settled=2 * self.runtime.campaign.manifest.gap,
+            gap=self.runtime.campaign.manifest.gap,
         )
         now = self.counts.at(t)
         read = map(self.counts.at, usual.before(source, t))
@@ -134,7 +140,6 @@ class Alerting:
     def _alert(self, t: int, time: str, departure: Departure) -> Alert:
         campaign, zone = self.runtime.campaign, self.counts.zones.names[departure.zone]
         named = json.dumps([campaign.id.hex(), t, zone]).encode()
-        near = self._settings.band * departure.usual
         body = {
             "type": "zone.above" if departure.is_above else "zone.below",
             "timestamp": time,
@@ -145,11 +150,8 @@ class Alerting:
                 "zone": zone,
                 "count": departure.count,
                 "usual": round(departure.usual, 3),
-                "band": [
-                    round(max(departure.usual - near, 0), 3),
-                    round(departure.usual + near, 3),
-                ],
-                "standard_error": round(departure.standard_error, 3),
+                "low": round(departure.low, 3),
+                "high": round(departure.high, 3),
             },
         }
         id_ = f"msg_{hashlib.sha256(named).hexdigest()[:32]}"
@@ -181,9 +183,7 @@ class Alerting:
             known = isinstance(error, RetraSynError)
             self.trouble = str(error) if known else type(error).__name__
             counters.alerts_failed += 1
-            pause = min(FIRST_PAUSE * 2 ** (tries - 1), LONGEST_PAUSE)
-            later = self.runtime.clock.now() + pause * self._dice.uniform(0.5, 1.5)
-            self._due[alert.id] = tries, later
+            self._due[alert.id] = tries, self.runtime.clock.now() + pause_after(tries)
             _log.warning("alert not sent id=%s tries=%d: %s", alert.id, tries, self.trouble)
             if not self._is_over(alert.t):
                 return

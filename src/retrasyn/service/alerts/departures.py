@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
+from scipy.special import ndtri
 
 from retrasyn.answers.intervals import Intervals
 from retrasyn.answers.zones import Zones
@@ -53,19 +53,23 @@ class UsualTimes:
     per_day: float  # timestamps
     days: int
     rounds: int
-    settled: int  # timestamps from the first on, in which the synthesis is still learning
+    gap: int  # timestamps in which everybody reports once, and a change shows in part
 
     def before(self, source: ReleaseSource, t: int) -> list[int]:
-        """Return the timestamps that t is compared with; none if too little is known."""
+        """Return the timestamps that t is compared with; none if too little is known.
+
+        The first two gaps, in which the synthesis begins to learn, are not usual. Neither is the
+        last one before t, else a crowd that gathers slowly would be usual before it is seen.
+        """
         if source.oldest is None:
             return []
-        first = source.oldest + self.settled
+        first, last = source.oldest + 2 * self.gap, t - self.gap - 1
         days = [round(t - day * self.per_day) for day in range(1, self.days + 1)]
-        found = [then for then in days if first <= then < t and source.has(then)]
+        found = [then for then in days if first <= then <= last and source.has(then)]
         if found:
             return found
-        last = source.within(max(first, t - self.rounds), t - 1)
-        return last if len(last) == self.rounds else []
+        latest = source.within(max(first, last - self.rounds + 1), last)
+        return latest if len(latest) == self.rounds else []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +79,8 @@ class Departure:
     zone: int
     count: int
     usual: float
-    standard_error: float  # of the difference between the two
+    low: float  # what the band and chance allow
+    high: float
 
     @property
     def is_above(self) -> bool:
@@ -88,23 +93,26 @@ def departures(
 ) -> list[Departure]:
     """Return the zones that are unusual, where chance alone names any with probability `level`.
 
-    A replica sees its own chance now and in the rounds before, so how far its differences are from
-    the release's says what chance does to a difference. Student's law allows for how few replicas
-    there are, and the level is shared out by all zones and both directions.
+    How far the replicas are from the release at usual times says what chance does to a count, and
+    so to how a count differs from the mean of others. As counts are off by a factor, the usual
+    band is widened by one on both sides. The level is shared out by all zones and both directions.
     """
-    n_rows = min(len(one) for one in (counts, *before))
-    usual = np.mean([one[:n_rows] for one in before], axis=0)  # [1 + B, n_zones]
-    apart = counts[:n_rows] - usual
-    error = Intervals.of(apart[0], apart[1:]).standard_error
-    n_replicas, n_zones = n_rows - 1, counts.shape[1]
-    allowed = -stdtrit(n_replicas, level / (2 * n_zones)) * error
-    beyond = np.abs(apart[0]) - band * usual[0] > allowed
+    usual = np.mean([one[0] for one in before], axis=0)  # [n_zones]
+    errors = [Intervals.of(one[0], one[1:]).standard_error for one in before]
+    error = np.sqrt(np.mean(np.square(errors), axis=0) * (1 + 1 / len(before)))
+    width = -ndtri(level / (2 * usual.size))
+    relative = np.divide(error, usual, out=np.zeros_like(error), where=usual > 0)
+    factor = np.exp(width * np.sqrt(np.log1p(relative**2)))
+    low = max(1 - band, 0) * usual / factor
+    high = (1 + band) * np.maximum(usual * factor, usual + width * error)
+    count = counts[0]
     return [
         Departure(
             zone=zone,
-            count=int(counts[0, zone]),
-            usual=float(usual[0, zone]),
-            standard_error=float(error[zone]),
+            count=int(count[zone]),
+            usual=float(usual[zone]),
+            low=float(low[zone]),
+            high=float(high[zone]),
         )
-        for zone in np.flatnonzero(beyond).tolist()
+        for zone in np.flatnonzero((count < low) | (count > high)).tolist()
     ]

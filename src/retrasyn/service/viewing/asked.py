@@ -15,6 +15,7 @@ import numpy as np
 from retrasyn.answers.asking import answer, breakdown, find_inquiry, streams_of
 from retrasyn.answers.table import AnswerTable
 from retrasyn.data.metadata import iso_texts
+from retrasyn.data.replica_table import Columns
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.errors import SettingError
 from retrasyn.service.viewing.known_zones import CELLS, KnownZones
@@ -56,6 +57,8 @@ class AskedSource:
     def body(self, asked: Asked) -> bytes | None:
         """Return an answer in its format; None if nothing was released then."""
         timestamps = self._around(asked)
+        if not timestamps:
+            return None
         key = asked, timestamps[0], timestamps[-1], len(timestamps)
         return self._bodies.get(key, lambda: _written(self._table(asked, timestamps), asked))
 
@@ -98,7 +101,7 @@ class AskedSource:
             yield streams_of(read, known)
 
 
-def _columns(points: TimestampPoints | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # type: ignore[type-arg]  # as `streams_of` has them
+def _columns(points: TimestampPoints | None) -> Columns:
     """Return ids, x and y; none of a timestamp that was deleted meanwhile."""
     found = points or _NOTHING
     return found.ids, found.x, found.y

@@ -153,8 +153,8 @@ class ReplicaSource(ReleaseSource):
         return self.of.grid
 
     def summary(self, t: int) -> Summary | None:
-        """Return nothing: only releases have summaries."""
-        del t
+        """Return that of the release, as replicas have none."""
+        return self.of.summary(t)
 
     def points_at(self, t: int) -> TimestampPoints | None:
         """Return the points of the replica; None if there are none."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 
-from retrasyn.errors import InputError, SettingError
+from retrasyn.errors import InputError, OutputError, SettingError
 from retrasyn.service.viewing.asked import MAX_ROWS, AnswerFormat, Asked, AskedSource
 from retrasyn.service.web.models import answers
 from retrasyn.service.web.release_routes import (
@@ -75,9 +75,12 @@ def routes(asked: AskedSource, turns: asyncio.Semaphore) -> APIRouter:
                 what=what, first=begin, last=end, zones=zones, by=by, top=top, format=format
             )
             try:
-                return asked.body(question)
-            except (SettingError, InputError):
+                found = asked.body(question)
+            except (SettingError, InputError, OutputError):
                 raise Problem(422, _how(asked)) from None
+            if found is None:
+                raise _nothing()
+            return found
 
         async with turns:
             body = await asyncio.to_thread(look)
@@ -102,8 +105,12 @@ def _span(asked: AskedSource, first: int | None, last: int | None) -> tuple[int,
                 422, f"The range has {n:,} points, an answer at most {most:,}; ask in parts."
             )
     if not found:
-        raise Problem(404, "Nothing was released in this range.")
+        raise _nothing()
     return found[0], found[-1]
+
+
+def _nothing() -> Problem:
+    return Problem(404, "Nothing was released in this range.")
 
 
 def _how(asked: AskedSource) -> str:
