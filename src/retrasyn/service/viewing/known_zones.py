@@ -32,7 +32,10 @@ class KnownZones:
     def of(cls, source: ReleaseSource, settings: MapSettings) -> KnownZones:
         """Return what may be asked of a source."""
         told = "EPSG:3857" if settings.coordinates == "mercator" else None
-        return cls(source.grid, source.metadata().crs or told, settings.zones)
+        known = cls(source.grid, source.metadata().crs or told, settings.zones)
+        if settings.zones is not None:
+            known.named(settings.zones.stem)  # what is no file of zones is refused at the start
+        return known
 
     def named(self, name: str) -> Zones:
         """Return the zones of a name; an error names those that there are."""

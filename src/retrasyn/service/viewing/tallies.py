@@ -75,7 +75,7 @@ def neighbour(cell: int, direction: int, side: int) -> int | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tally:
+class TimestampTally:
     """What is counted at one timestamp: in the release first, then in every replica."""
 
     totals: Counts  # [1 + B, 3]: points, streams that began, streams that ended
@@ -86,7 +86,7 @@ class Tally:
     @classmethod
     def of(
         cls, summary: Summary, now: Sequence[Placed], before: Sequence[Placed], flows: Flows | None
-    ) -> Tally:
+    ) -> TimestampTally:
         """Count points by cell, and put moves together: flows are [1 + B, n_cells, 9]."""
         known = [summary[name] for name in ("n_points", "n_born", "n_ended")]
         # Without the timestamp before, nothing is known of who began in a replica.
@@ -123,7 +123,7 @@ class Average:
     moves: Means | None  # [1 + B, n_cells, 2], over the timestamps that have them
 
     @classmethod
-    def of(cls, tallies: Sequence[Tally]) -> Average:
+    def of(cls, tallies: Sequence[TimestampTally]) -> Average:
         """Average some tallies, one at least."""
         moves = [tally.moves for tally in tallies if tally.moves is not None]
         return cls(

@@ -12,7 +12,7 @@ import numpy as np
 
 from retrasyn.service.viewing.frames import encode_frame
 from retrasyn.service.viewing.source import ReleaseSource
-from retrasyn.service.viewing.tallies import Average, Flows, Placed, Tally, count_flows
+from retrasyn.service.viewing.tallies import Average, Flows, Placed, TimestampTally, count_flows
 
 Value = TypeVar("Value")
 _MIB = 1 << 20
@@ -85,7 +85,7 @@ class CachedSource:
     )
     _copies: LruCache[list[Placed]] = field(default_factory=lambda: LruCache(64 * _MIB, _n_bytes))
     _flows: LruCache[Flows] = field(default_factory=lambda: LruCache(64 * _MIB, lambda f: f.nbytes))
-    _tallies: LruCache[Tally] = field(
+    _tallies: LruCache[TimestampTally] = field(
         default_factory=lambda: LruCache(64 * _MIB, lambda tally: tally.n_bytes)
     )
     _frames: LruCache[bytes] = field(default_factory=lambda: LruCache(32 * _MIB, len))
@@ -98,7 +98,7 @@ class CachedSource:
         over = tuple(window) or (t,)
         return self._frames.get((t, most, over), lambda: self._encode(t, most, over))
 
-    def tally(self, t: int) -> Tally | None:
+    def tally(self, t: int) -> TimestampTally | None:
         """Return what is counted at a timestamp; None if it does not exist."""
         return self._tallies.get(t, lambda: self._tally(t))
 
@@ -124,11 +124,11 @@ class CachedSource:
             return None
         return encode_frame(summary, placed, Average.of(tallies), self.source.grid, most=most)
 
-    def _tally(self, t: int) -> Tally | None:
+    def _tally(self, t: int) -> TimestampTally | None:
         summary, now = self.source.summary(t), self.copies(t)
         if summary is None or not now:
             return None
-        return Tally.of(summary, now, self.copies(t - 1), self.flows(t))
+        return TimestampTally.of(summary, now, self.copies(t - 1), self.flows(t))
 
     def _count(self, t: int) -> Flows | None:
         pairs = [*zip(self.copies(t - 1), self.copies(t), strict=False)]
