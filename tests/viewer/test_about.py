@@ -223,7 +223,12 @@ def test_axe_finds_no_serious_fault_in_numbers_with_errors(size, scheme, languag
     page.evaluate(f"window.retrasyn.store.set({{ cell: {STEADY}, language: '{language}' }})")
     page.evaluate("document.getElementById('layers').open = true")
     page.evaluate(AXE.read_text())
-    for view in ("now", "cell", "area"):
+    for view in ("cell", "area", "now"):
         page.locator(f"#tab-{view}").click()
         assert page.evaluate(FAULTS) == [], view
         assert page.evaluate(BEYOND) == [], view
+    page.locator("[data-layer=zones]").check()
+    until(page, "window.retrasyn.store.now.zones.length === 2")
+    page.locator("#zones button").first.click()
+    page.locator("#zone-trips button").first.wait_for()
+    assert page.evaluate(FAULTS) == page.evaluate(BEYOND) == [], "zones"

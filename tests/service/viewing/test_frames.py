@@ -159,6 +159,17 @@ def test_moves_that_replicas_do_not_share_may_be_chance():
     assert found["unclear_moves"] == [cell == 4 for cell in range(9)]
 
 
+def test_where_replicas_begin_nobody_knows_which_moves_are_chance():
+    source = copies(4, range(2))
+    for one in source.replicas:
+        del one._points[0]
+    source.replicas_at = lambda t: [one.points_at(1) for one in source.replicas] if t else []
+    found = plain.decode(CachedSource(source).frame(1, 9))
+    assert found["n_replicas"] == 4
+    assert all(found["unclear_moves"])
+    assert found["totals_low"][1:] == found["totals"][1:], "nothing is known of who began"
+
+
 def test_an_average_is_over_the_timestamps_that_are_there():
     source = crowd(4, [0, 1, 3])
     found = plain.decode(CachedSource(source).frame(3, 9, [0, 1, 3]))

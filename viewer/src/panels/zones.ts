@@ -44,7 +44,7 @@ export function mountZones(store: Store): void {
   });
   store.watch(["zone"], ({ zone, info }) => {
     if (zone === null || !info.zones) trips.stop();
-    else if (!store.now.trips.length) trips.start();
+    else trips.start();
   });
   store.watch(["layers", "zones", "zone", "trips", "language"], (state) => {
     const { layers, zone } = state;

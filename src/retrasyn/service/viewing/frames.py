@@ -106,6 +106,8 @@ def _unclear_moves(moves: Means) -> npt.NDArray[np.bool_]:
 
     Of each replica counts how far its streams went in the direction of the release's.
     """
+    if len(moves) < 2:  # noqa: PLR2004 - the timestamp before has no replicas: nobody knows
+        return np.ones(moves.shape[1], np.bool_)
     far = np.hypot(moves[0, :, 0], moves[0, :, 1])  # [n_cells]
     along = np.divide(moves[0], far[:, None], out=np.zeros_like(moves[0]), where=far[:, None] > 0)
     return Intervals.of(far, (moves[1:] * along).sum(axis=2)).unclear
