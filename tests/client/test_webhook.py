@@ -13,7 +13,7 @@ from retrasyn.errors import InputError, ServerError
 from support.certificates import self_signed
 from support.receiver import receiving
 
-SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # noqa: S105 - of the standard's example
 KEY = base64.b64decode(SECRET[6:])
 
 

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from retrasyn._version import __version__
 from retrasyn.arrays import check_seal, load_arrays, save_arrays
 from retrasyn.curator import Curator
-from retrasyn.engines.base import Engine
 from retrasyn.engines.shared import shares_of
 from retrasyn.errors import CheckpointError, OutputError
 from retrasyn.files import make_durable
@@ -48,11 +47,11 @@ class CampaignState:
 
     def __post_init__(self) -> None:
         self.evidence = EvidencePool(self.campaign.manifest.gap)
-        engine, own, n = self.engines.streams, list[Engine](), self.n_replicas
-        if engine is not None and n:
-            engine, *own = shares_of(engine, 1 + n)
-        curator = self.campaign.make_curator(engine)
-        self.recorded = Recorded(curator, replicas=Replicas.of(curator, n, own) if n else None)
+        engine, n = self.engines.streams, self.n_replicas
+        shares = shares_of(engine, 1 + n) if engine is not None and n else []
+        curator = self.campaign.make_curator(shares[0] if shares else engine)
+        replicas = Replicas.of(curator, n, shares[1:]) if n else None
+        self.recorded = Recorded(curator, replicas=replicas)
 
     @property
     def t(self) -> int | None:

@@ -339,7 +339,7 @@ class AlertSettings(SettingsTable):
     )
     watch: str = Field(
         default="cells",
-        description="Zones that are watched: cells, grid:K, h3:RES, or the name of the map's zones.",
+        description="Zones to watch: cells, grid:K, h3:RES, or the name of the map's zones.",
     )
     band: float = Field(
         default=0.5,

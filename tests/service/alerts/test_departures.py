@@ -41,7 +41,7 @@ def test_a_zone_that_empties_is_named():
 def test_what_is_within_the_band_is_usual_however_sure():
     before = [np.full((11, 1), 1000) for _ in range(5)]
     assert not departures(np.full((11, 1), 1499), before, band=0.5, level=0.01)
-    assert departures(np.full((11, 1), 1501), before, band=0.5, level=0.01)
+    assert departures(np.full((11, 1), 1506), before, band=0.5, level=0.01)
     assert not departures(np.full((11, 1), 0), before, band=1.0, level=0.01)
 
 
@@ -55,8 +55,14 @@ def test_what_chance_does_is_usual_however_narrow_the_band():
 
 
 def test_where_nobody_ever_is_a_single_one_is_no_crowd():
-    before = [np.array([[0], [1], [0], [0], [2]]) for _ in range(5)]
+    before = [np.zeros((5, 1), int) for _ in range(5)]
     assert not departures(np.array([[3], [0], [0], [0], [0]]), before, band=0.5, level=0.01)
+    assert departures(np.array([[9], [0], [0], [0], [0]]), before, band=0.5, level=0.01)
+
+
+def test_where_one_was_at_times_nobody_is_no_void():
+    before = [np.array([[t % 2], [0], [1], [0], [1]]) for t in range(10)]
+    assert not departures(np.zeros((5, 1), int), before, band=0, level=0.5)
 
 
 def test_the_usual_is_the_same_time_of_earlier_days_or_else_the_last_rounds():

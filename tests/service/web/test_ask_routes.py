@@ -7,10 +7,14 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
+import retrasyn
+from retrasyn import Box, Grid
 from retrasyn.data.replica_files import replica_folder
+from retrasyn.service.viewing.recordings import InMemory
 from retrasyn.service.web import ask_routes
 from support.command_line import run
 from support.living import living
+from support.showing import shown
 
 N_ROUNDS, REPLICAS = 6, 3
 ZONES = {
@@ -142,6 +146,15 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence_that_repeats_nothing(aske
     said = answer.json()["detail"]
     for word in ("nowhere", "passwd", "NaN", "999", "everything"):
         assert word not in said
+
+
+def test_a_recording_answers_as_well_and_without_replicas_claims_nothing():
+    city = retrasyn.demo_city(n_users=200, n_timestamps=30, seed=1)
+    with shown(InMemory.of_recording(city, Grid(Box(0, 0, 10, 10), 6))) as live:
+        found = live.ask("GET", "/v1/ask/od?zones=grid:2&by=10&from=0").json()
+    theirs = retrasyn.ask(city, "od", zones="grid:2", by=10, box=(0, 0, 10, 10))
+    assert [row["value"] for row in found["rows"]] == theirs["value"].tolist()
+    assert {row["unclear"] for row in found["rows"]} == {None}
 
 
 def test_a_range_of_nothing_is_not_found(asked):

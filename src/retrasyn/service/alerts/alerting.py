@@ -163,28 +163,28 @@ class Alerting:
         while True:
             self._news.clear()
             now = self.runtime.clock.now()
-            due = {id_: self._due.get(id_, (0, now))[1] for id_ in self.outbox.waiting}
-            soonest = min(due, key=due.__getitem__, default=None)
+            self._due = {id_: self._due.get(id_, (0, now)) for id_ in self.outbox.waiting}
+            soonest = min(self._due, key=lambda id_: self._due[id_][1], default=None)
             if soonest is None:
                 await self._news.wait()
-            elif due[soonest] > now:
+            elif (pause := self._due[soonest][1] - now) > 0:
                 with contextlib.suppress(TimeoutError):
-                    pause = min(due[soonest] - now, LONGEST_NAP)
-                    await asyncio.wait_for(self._news.wait(), pause)
+                    await asyncio.wait_for(self._news.wait(), min(pause, LONGEST_NAP))
             else:
                 await self._send(self.outbox.waiting[soonest])
 
     async def _send(self, alert: Alert) -> None:
         """Try once; what was taken, or is of no use any more, waits no longer."""
-        counters, tries = self.runtime.counters, self._due.get(alert.id, (0, 0.0))[0] + 1
+        counters, tries = self.runtime.counters, self._due[alert.id][0] + 1
         try:
             await self.webhook.post(alert.id, alert.body.encode(), self.runtime.clock.now())
         except Exception as error:  # noqa: BLE001 - whatever it is, it is tried again
             known = isinstance(error, RetraSynError)
-            self.trouble = str(error) if known else type(error).__name__
+            before, self.trouble = self.trouble, str(error) if known else type(error).__name__
             counters.alerts_failed += 1
+            if self.trouble != before:
+                _log.warning("alerts cannot be sent: %s", self.trouble)
             self._due[alert.id] = tries, self.runtime.clock.now() + pause_after(tries)
-            _log.warning("alert not sent id=%s tries=%d: %s", alert.id, tries, self.trouble)
             if not self._is_over(alert.t):
                 return
             counters.alerts_dropped += 1
@@ -192,8 +192,7 @@ class Alerting:
             self.trouble = ""
             counters.alerts_sent += 1
             _log.info("alert sent id=%s tries=%d", alert.id, tries)
-        self.outbox.waiting.pop(alert.id, None)
-        self._due.pop(alert.id, None)
+        self.outbox.waiting.pop(alert.id, None)  # unless it was given up for newer ones
         await self._save()
 
     async def _save(self) -> None:

@@ -100,10 +100,11 @@ def departures(
     usual = np.mean([one[0] for one in before], axis=0)  # [n_zones]
     errors = [Intervals.of(one[0], one[1:]).standard_error for one in before]
     error = np.sqrt(np.mean(np.square(errors), axis=0) * (1 + 1 / len(before)))
+    error = np.maximum(error, 1.0)  # where nobody ever is, one more is no crowd
     width = -ndtri(level / (2 * usual.size))
     relative = np.divide(error, usual, out=np.zeros_like(error), where=usual > 0)
     factor = np.exp(width * np.sqrt(np.log1p(relative**2)))
-    low = max(1 - band, 0) * usual / factor
+    low = np.maximum(max(1 - band, 0) * usual / factor - 1.0, 0.0)  # and one fewer no void
     high = (1 + band) * np.maximum(usual * factor, usual + width * error)
     count = counts[0]
     return [

@@ -33,7 +33,7 @@ _CACHED_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AnswerRequest:
     """What somebody asks, of timestamps that exist."""
 
     what: str
@@ -54,7 +54,7 @@ class AskedSource:
     most: int  # points of the release that an answer goes through, and as many of each replica
     _bodies: LruCache[bytes] = field(default_factory=lambda: LruCache(_CACHED_BYTES, len))
 
-    def body(self, asked: Asked) -> bytes | None:
+    def body(self, asked: AnswerRequest) -> bytes | None:
         """Return an answer in its format; None if nothing was released then."""
         timestamps = self._around(asked)
         if not timestamps:
@@ -62,7 +62,7 @@ class AskedSource:
         key = asked, timestamps[0], timestamps[-1], len(timestamps)
         return self._bodies.get(key, lambda: _written(self._table(asked, timestamps), asked))
 
-    def _around(self, asked: Asked) -> list[int]:
+    def _around(self, asked: AnswerRequest) -> list[int]:
         """Return the timestamps to be read: those asked for, and what their moves need besides."""
         afterwards = AFTERWARDS if asked.what in _WHOLE_TRIPS else 0
         later = self.source.within(asked.last + 1, asked.last + afterwards)
@@ -72,7 +72,7 @@ class AskedSource:
         n = np.cumsum([self.source.n_points(t) for t in timestamps])
         return timestamps[: int(np.searchsorted(n, self.most, side="right"))]
 
-    def _table(self, asked: Asked, timestamps: list[int]) -> AnswerTable:
+    def _table(self, asked: AnswerRequest, timestamps: list[int]) -> AnswerTable:
         source, inquiry, known = self.source, find_inquiry(asked.what), self.source.metadata()
         name = asked.zones or (CELLS if inquiry.zones == "grid" else None)
         by_what = breakdown(
@@ -107,7 +107,7 @@ def _columns(points: TimestampPoints | None) -> Columns:
     return found.ids, found.x, found.y
 
 
-def _written(table: AnswerTable, asked: Asked) -> bytes:
+def _written(table: AnswerTable, asked: AnswerRequest) -> bytes:
     """Return an answer in its format."""
     if asked.format == "json":
         return _json(table, asked)
@@ -117,7 +117,7 @@ def _written(table: AnswerTable, asked: Asked) -> bytes:
         return path.read_bytes()
 
 
-def _json(table: AnswerTable, asked: Asked) -> bytes:
+def _json(table: AnswerTable, asked: AnswerRequest) -> bytes:
     """Return an answer as a JSON object with a row each."""
     frame = table.to_frame()
     if "time" in frame.column_names:

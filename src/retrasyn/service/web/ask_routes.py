@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Response
 
 from retrasyn.errors import InputError, OutputError, SettingError
-from retrasyn.service.viewing.asked import MAX_ROWS, AnswerFormat, Asked, AskedSource
+from retrasyn.service.viewing.asked import MAX_ROWS, AnswerFormat, AnswerRequest, AskedSource
 from retrasyn.service.web.models import answers
 from retrasyn.service.web.release_routes import (
     MEDIA,
@@ -71,7 +71,7 @@ def routes(asked: AskedSource, turns: asyncio.Semaphore) -> APIRouter:
 
         def look() -> bytes:
             begin, end = _span(asked, first, last)
-            question = Asked(
+            question = AnswerRequest(
                 what=what, first=begin, last=end, zones=zones, by=by, top=top, format=format
             )
             try:
