@@ -304,7 +304,7 @@ def files(tmp_path):
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "rowless.csv").write_text("traj_id,t,x,y\n")
     write_table(tmp_path / "bad.csv", TWO_STREAMS)
-    (tmp_path / "bad.csv.receipt.json").write_text('{"format_version": 3}')
+    (tmp_path / "bad.csv.receipt.json").write_text('{"format_version": 4}')
     for name, columns in (("now", TWO_STREAMS), ("late", late), ("early", early)):
         write_table(tmp_path / f"{name}.csv", columns)
     return tmp_path
