@@ -22,6 +22,7 @@ import pytest
 
 from retrasyn import read, synthesize, write
 from retrasyn.cli.watch import announcing
+from retrasyn.data.replica_files import replica_folder
 from retrasyn.data.trajectories import Trajectories
 from retrasyn.data.writing_roads import roads_beside, write_roads
 from retrasyn.metrics.density import density_errors
@@ -126,8 +127,9 @@ def test_two_files_are_shown_beside_each_other_with_the_error_between_them(city,
 
         files = {"/v1/frames/30": read(synthetic), "/v1/real/frames/30": read(city)}
         for path, data in files.items():
-            version, t, side, n_points = struct.unpack_from("<4I", shown.get(path))
-            assert (version, t, side, n_points) == (1, 30, 5, np.count_nonzero(data.t == 30))
+            version, t, side = struct.unpack_from("<3I", frame := shown.get(path))
+            assert (version, t, side) == (2, 30, 5)
+            assert struct.unpack_from("<f", frame, 36)[0] == np.count_nonzero(data.t == 30)
         pair = Pair.of(read(city), read(synthetic), GRID)
         errors = shown.json("/v1/real/errors")
         assert errors["t"] == list(range(pair.first_t, pair.first_t + pair.n_timestamps))
@@ -135,6 +137,39 @@ def test_two_files_are_shown_beside_each_other_with_the_error_between_them(city,
     assert shown.process.returncode == 130
     assert shown.err.count("\n") == 1
     assert shown.err.startswith("warning: this shows real positions")
+
+
+def test_replicas_beside_a_file_tell_how_far_its_numbers_may_be_off(city, synthetic, tmp_path):
+    path = tmp_path / "synthetic.parquet"
+    data = read(synthetic)
+    write(data, path)
+    replica_folder(path).mkdir()
+    for number, replica in enumerate([data, read(city)], 1):
+        write(replica, replica_folder(path) / f"{number:04d}.parquet")
+    ring = [[0, 0], [10, 0], [10, 10], [0, 10], [0, 0]]
+    whole = {"type": "Polygon", "coordinates": [ring]}
+    zones = tmp_path / "districts.geojson"
+    zones.write_text(
+        json.dumps({"type": "Feature", "properties": {"name": "All"}, "geometry": whole})
+    )
+    box = ("--grid", 5, "--box", "0,0,10,10", "--zones", zones)
+    with showing("watch", path, *box) as shown:
+        assert struct.unpack_from("<5I", shown.get("/v1/frames/30"))[4] == 2
+        assert shown.json("/v1/map")["zones"] == "districts"
+        n = np.count_nonzero(data.t == 30)
+        found = shown.json("/v1/ask/counts?zones=districts&from=30&to=30")["rows"]
+        counted = shown.json("/v1/count?box=0,0,10,10&from=30&to=30")
+        assert [row["value"] for row in found] == counted["n"] == [n]
+        ends = [(row["low"], row["high"]) for row in found]
+        assert ends == [(counted["band"]["low"][0], counted["band"]["high"][0])]
+
+
+@pytest.mark.parametrize("content", [None, "", '{"type": "FeatureCollection", "features": []}'])
+def test_a_file_without_zones_is_refused_at_the_start(content, synthetic, tmp_path):
+    zones = tmp_path / "zones.geojson"
+    if content is not None:
+        zones.write_text(content)
+    assert_one_line(run("watch", synthetic, "--zones", zones, "--port", 0), "zones")
 
 
 REAL = ("/v1/real/frames/30", "/v1/real/errors", "/v1/status", "/v1/points", "/", "/v1/feed")
@@ -269,7 +304,7 @@ def files(tmp_path):
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "rowless.csv").write_text("traj_id,t,x,y\n")
     write_table(tmp_path / "bad.csv", TWO_STREAMS)
-    (tmp_path / "bad.csv.receipt.json").write_text('{"format_version": 3}')
+    (tmp_path / "bad.csv.receipt.json").write_text('{"format_version": 4}')
     for name, columns in (("now", TWO_STREAMS), ("late", late), ("early", early)):
         write_table(tmp_path / f"{name}.csv", columns)
     return tmp_path

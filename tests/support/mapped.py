@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import retrasyn
 from support import live_service
 
 LAPTOP = {"width": 1440, "height": 900}
@@ -19,6 +20,14 @@ SMALL = {"width": 1130, "height": 560}
 """Laid out like a laptop's, with a third of its pixels: here a processor draws them."""
 TABLET = {"width": 1024, "height": 768}
 PHONE = {"width": 390, "height": 844}
+AXE = Path(retrasyn.__file__).parents[2] / "viewer" / "node_modules" / "axe-core" / "axe.min.js"
+FAULTS = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations
+  .filter(({ impact }) => impact === "serious" || impact === "critical")
+  .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target).join(" ")}`)"""
+BEYOND = """() => [...document.querySelectorAll("body *")]
+  .filter((node) => node.checkVisibility() && !node.closest(".unseen, .skip, svg, #maps, dialog"))
+  .filter((node) => node.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+  .map((node) => `${node.tagName}#${node.id}.${node.className}`)"""
 DRAWN = "document.documentElement.dataset.map === 'drawn'"
 
 
@@ -128,5 +137,5 @@ def until(page: Any, holds: str, seconds: float = 60) -> None:
 
 
 def figure(page: Any, element: str) -> int:
-    """Return a whole number that the page shows."""
-    return int(page.locator(f"#{element}").inner_text().replace(",", ""))
+    """Return a whole number that the page shows, with or without how far it may be off."""
+    return int(page.locator(f"#{element}").inner_text().partition(" ±")[0].replace(",", ""))

@@ -3,15 +3,13 @@
 import struct
 from collections import Counter
 
-NAMES = (
-    "version t side n_points n_born n_ended n_reports has_flows n_travellers sampled".split()  # noqa: SIM905
-)
+NAMES = "version t side rounds n_replicas n_reports has_moves n_travellers sampled".split()  # noqa: SIM905
 
 
 def decode(body):
     """Read a frame; all bytes must be used."""
-    header = dict(zip(NAMES, struct.unpack_from("<10I", body), strict=True))
-    place, n_cells, m = 40, header["side"] ** 2, header["n_travellers"]
+    header = dict(zip(NAMES, struct.unpack_from("<9I", body), strict=True))
+    place, n_cells, m = 36, header["side"] ** 2, header["n_travellers"]
 
     def take(n, kind):
         nonlocal place
@@ -19,13 +17,31 @@ def decode(body):
         place += struct.calcsize(f"<{n}{kind}")
         return values
 
-    header["cells"] = take(n_cells, "I")
-    header["flows"] = take(n_cells * 9, "I") if header["has_flows"] else None
+    header["totals"] = take(3, "f")
+    header["n_points"], header["n_born"], header["n_ended"] = header["totals"]
+    header["cells"] = take(n_cells, "f")
+    header["moves"] = take(n_cells * 2, "f") if header["has_moves"] else None
+    if header["n_replicas"]:
+        for name, n in (("totals", 3), ("cells", n_cells)):
+            header[f"{name}_low"], header[f"{name}_high"] = take(n, "f"), take(n, "f")
+        flags = take(n_cells + -n_cells % 4, "B")[:n_cells]
+        header["unclear_cells"] = [bool(flag & 1) for flag in flags]
+        header["unclear_moves"] = [bool(flag & 2) for flag in flags]
     header["ids"] = take(m, "I")
     header["x"] = take(m + m % 2, "H")[:m]
     header["y"] = take(m + m % 2, "H")[:m]
     assert place == len(body)
     return header
+
+
+def balance(table):
+    """Return by how many columns and rows streams moved on from each cell, of a table of flows."""
+    found = []
+    for begin in range(0, len(table), 9):
+        columns = sum(n * (d % 3 - 1) for d, n in enumerate(table[begin : begin + 9]))
+        rows = sum(n * (d // 3 - 1) for d, n in enumerate(table[begin : begin + 9]))
+        found += [columns, rows]
+    return found
 
 
 def cell_of(x, y, side, box):

@@ -16,6 +16,7 @@ class Recording(ReleaseSource):
     def __init__(self, points, *, side=3, box=(0.0, 0.0, 3.0, 3.0)):
         self._grid, self._points = Grid(Box(*box), side), points
         self.timestamps = sorted(points)
+        self.replicas = []
         self.n_reads = 0
 
     @property
@@ -25,6 +26,9 @@ class Recording(ReleaseSource):
     def points_at(self, t):
         self.n_reads += 1
         return self._points.get(t)
+
+    def replicas_at(self, t):
+        return [one.points_at(t) for one in self.replicas]
 
     def places_at(self, t):
         found = self._points.get(t)

@@ -1,22 +1,11 @@
 """The map for everybody: what axe finds, what reaches beyond the edge, what a keyboard can do."""
 
-from pathlib import Path
-
 import pytest
 
-import retrasyn
-from support.mapped import LAPTOP, PHONE, TABLET, until
+from support.mapped import AXE, BEYOND, FAULTS, LAPTOP, PHONE, TABLET, until
 
 pytestmark = pytest.mark.system
 
-AXE = Path(retrasyn.__file__).parents[2] / "viewer" / "node_modules" / "axe-core" / "axe.min.js"
-FAULTS = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations
-  .filter(({ impact }) => impact === "serious" || impact === "critical")
-  .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target).join(" ")}`)"""
-BEYOND = """() => [...document.querySelectorAll("body *")]
-  .filter((node) => node.checkVisibility() && !node.closest(".unseen, .skip, svg, #maps, dialog"))
-  .filter((node) => node.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
-  .map((node) => `${node.tagName}#${node.id}.${node.className}`)"""
 VIEWS = ("now", "cell", "area", "privacy")
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 
 import pytest
 from PIL import Image
@@ -135,3 +136,34 @@ def middle_of(page, scheme):
 
 def distance(one, other):
     return sum(abs(a - b) for a, b in zip(one, other, strict=True))
+
+
+def test_labels_lie_above_the_cells_and_name_them(tmp_path, watched):
+    town = {"type": "Point", "coordinates": PLACE}
+    place = {"type": "Feature", "properties": {"name": "Old Town"}, "geometry": town}
+    source = {"type": "geojson", "data": {"type": "FeatureCollection", "features": [place]}}
+    ground = {"id": "ground", "type": "background", "paint": {"background-color": "#ffffff"}}
+    words = {"text-field": ["get", "name"], "text-size": 24}
+    label = {"id": "label", "type": "symbol", "source": "places", "layout": words}
+    style = tmp_path / "style.json"
+    style.write_text(
+        json.dumps({"version": 8, "sources": {"places": source}, "layers": [ground, label]})
+    )
+    box = tuple(map(float, BEIJING.split(",")))
+    with shown(crowd(1, range(2), box=box), style=str(style)) as live:
+        one = watched(reduced_motion="reduce")
+        page = one.go(f"http://{live.host}{live.prefix}/")
+        page.evaluate(
+            "const { store } = window.retrasyn;"
+            "store.set({ opacity: 1, layers: { ...store.now.layers, travellers: false } })"
+        )
+        until(page, "[...window.retrasyn.store.now.names.values()].join() === 'Old Town'")
+        pictures = []
+        for shown_or_not in ("visible", "none"):
+            page.evaluate(
+                f"window.retrasyn.map.setLayoutProperty('label', 'visibility', '{shown_or_not}')"
+            )
+            page.wait_for_timeout(500)
+            pictures.append(page.locator("#map").screenshot())
+        assert one.complaints == []
+    assert pictures[0] != pictures[1], "the label is seen although cells are opaque"

@@ -33,7 +33,7 @@ def test_a_killed_server_is_noticed_and_its_return_needs_no_hand(tmp_path, watch
                 until(page, f"window.retrasyn.store.now.frame.t > {held + 1}")
                 assert page.evaluate("window.same"), "the page was not loaded again"
                 t = page.evaluate("window.retrasyn.store.now.frame.t")
-                shown = page.evaluate("Array.from(window.retrasyn.store.now.frame.counts)")
+                shown = page.evaluate("Array.from(window.retrasyn.store.now.frame.cells.n)")
                 page.locator("#play").click()
                 if page.evaluate("window.retrasyn.store.now.frame.t") == t:
                     assert shown == Mapped(again, port).json(f"/v1/releases/{t}")["cells"]

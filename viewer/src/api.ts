@@ -1,6 +1,6 @@
 // What the server says, and how it is asked. Every address is below that of the page, which may have a token in it.
 
-import { decodeFrame, type Frame } from "./frame.ts";
+import { type About, decodeFrame, type Frame } from "./frame.ts";
 
 export type Box = readonly [x0: number, y0: number, x1: number, y1: number];
 
@@ -35,6 +35,7 @@ export interface MapInfo {
   roads: boolean;
   attribution: string;
   travellers: number;
+  zones: string | null; // how questions call the zones that can be shown instead of cells
 }
 
 export interface Release {
@@ -63,26 +64,68 @@ export interface Receipt {
   worst_window: { declared: { epsilon: number } };
 }
 
+export interface Band {
+  low: (number | null)[];
+  high: (number | null)[];
+  unclear: boolean[];
+}
+
+export interface Neighbour {
+  cell: number;
+  n: number;
+  low: number | null;
+  high: number | null;
+}
+
 export interface CellHistory {
   cell: number;
   t: number[];
   n: number[];
   inflow: (number | null)[];
   outflow: (number | null)[];
-  destinations: { cell: number; n: number }[];
-  origins: { cell: number; n: number }[];
+  n_band: Band | null;
+  inflow_band: Band | null;
+  outflow_band: Band | null;
+  destinations: Neighbour[];
+  origins: Neighbour[];
 }
 
 export interface AreaCount {
   box: Box;
   t: number[];
   n: number[];
+  band: Band | null;
 }
 
 export interface Errors {
   t: number[];
   density_error: number[];
 }
+
+export interface ZoneCount extends About {
+  zone: string;
+  unclear: boolean;
+  shape: GeoJSON.Polygon | GeoJSON.MultiPolygon; // in the coordinates of the data
+}
+
+export interface Trips extends About {
+  origin: string;
+  destination: string;
+  unclear: boolean;
+}
+
+interface Answer {
+  value: number;
+  low: number | null;
+  high: number | null;
+  unclear: boolean | null;
+}
+
+const answered = ({ value, low, high, unclear }: Answer) => ({
+  n: value,
+  ...(low !== null && high !== null && { low, high }),
+  unclear: unclear ?? false,
+});
 
 // The server answered, and refused; `status` 0 means that it did not answer at all.
 export class Refused extends Error {
@@ -112,8 +155,10 @@ async function askJson<T>(path: string, signal?: AbortSignal): Promise<T> {
 
 const range = (first: number, last: number) => `from=${first}&to=${last}`;
 
-export const areaPath = (box: Box, first: number, last: number, format: "json" | "csv") =>
-  `v1/count?box=${box.join(",")}&${range(first, last)}&format=${format}`;
+export const areaPath = (box: Box, first: number, last: number, over: number, format: "json" | "csv") =>
+  `v1/count?box=${box.join(",")}&${range(first, last)}&over=${over}&format=${format}`;
+
+const framePath = (place: string, t: number, travellers: number, over: number) => `${place}/${t}?travellers=${travellers}&over=${over}`;
 
 export const api = {
   status: (signal?: AbortSignal) => askJson<Status>("v1/status", signal),
@@ -122,13 +167,23 @@ export const api = {
   releases: async (first: number, last: number) =>
     (await askJson<{ releases: Release[] }>(`v1/releases?${range(first, last)}&limit=1000`)).releases,
   receipt: () => askJson<Receipt>("v1/receipts/latest"),
-  frame: async (t: number, travellers: number, signal?: AbortSignal): Promise<Frame> =>
-    decodeFrame(await (await ask(`v1/frames/${t}?travellers=${travellers}`, signal)).arrayBuffer()),
-  realFrame: async (t: number, travellers: number, signal?: AbortSignal): Promise<Frame> =>
-    decodeFrame(await (await ask(`v1/real/frames/${t}?travellers=${travellers}`, signal)).arrayBuffer()),
+  frame: async (t: number, travellers: number, over: number, signal?: AbortSignal): Promise<Frame> =>
+    decodeFrame(await (await ask(framePath("v1/frames", t, travellers, over), signal)).arrayBuffer()),
+  realFrame: async (t: number, travellers: number, over: number, signal?: AbortSignal): Promise<Frame> =>
+    decodeFrame(await (await ask(framePath("v1/real/frames", t, travellers, over), signal)).arrayBuffer()),
+  zoneCounts: async (zones: string, first: number, last: number, signal?: AbortSignal): Promise<ZoneCount[]> => {
+    const path = `v1/ask/counts?zones=${encodeURIComponent(zones)}&${range(first, last)}&format=geojson`;
+    const { features } = await askJson<GeoJSON.FeatureCollection<ZoneCount["shape"] | null, Answer & { zone: string }>>(path, signal);
+    return features.flatMap(({ geometry, properties }) => (geometry ? [{ zone: properties.zone, ...answered(properties), shape: geometry }] : []));
+  },
+  trips: async (zones: string, first: number, last: number, signal?: AbortSignal): Promise<Trips[]> => {
+    const path = `v1/ask/od?zones=${encodeURIComponent(zones)}&${range(first, last)}`;
+    const { rows } = await askJson<{ rows: (Answer & { origin: string; destination: string })[] }>(path, signal);
+    return rows.map(({ origin, destination, ...answer }) => ({ origin, destination, ...answered(answer) }));
+  },
   errors: (first: number, last: number) => askJson<Errors>(`v1/real/errors?${range(first, last)}`),
-  cell: (cell: number, first: number, last: number, signal?: AbortSignal) =>
-    askJson<CellHistory>(`v1/cells/${cell}?${range(first, last)}`, signal),
-  area: (box: Box, first: number, last: number, signal?: AbortSignal) =>
-    askJson<AreaCount>(areaPath(box, first, last, "json"), signal),
+  cell: (cell: number, first: number, last: number, over: number, signal?: AbortSignal) =>
+    askJson<CellHistory>(`v1/cells/${cell}?${range(first, last)}&over=${over}`, signal),
+  area: (box: Box, first: number, last: number, over: number, signal?: AbortSignal) =>
+    askJson<AreaCount>(areaPath(box, first, last, over, "json"), signal),
 };

@@ -4,7 +4,7 @@ import type { Frame } from "./frame.ts";
 
 type Load = (t: number, signal: AbortSignal) => Promise<Frame>;
 
-export const frameBytes = (frame: Frame): number => frame.counts.buffer.byteLength;
+export const frameBytes = (frame: Frame): number => frame.cells.n.buffer.byteLength;
 
 export class FrameCache {
   private readonly kept = new Map<number, Frame>(); // oldest use first
@@ -28,6 +28,13 @@ export class FrameCache {
       return found;
     }
     return (this.pending.get(t) ?? this.fetch(t)).frame;
+  }
+
+  // Everything is to be asked for anew.
+  clear(): void {
+    this.want([]);
+    this.kept.clear();
+    this.bytes = 0;
   }
 
   // What will be asked for soon. Whatever else is on its way is not wanted any more.

@@ -13,6 +13,7 @@ import { speak } from "./texts/index.ts";
 import { Timeline } from "./timeline.ts";
 
 const RETRY_MS = 1000;
+const OVER_BASE = 0.72; // how opaque cells are on a base map, which has to show through
 
 // The server may still be starting.
 async function firstAnswer(): Promise<[Status, MapInfo]> {
@@ -49,16 +50,23 @@ const store = new Store({
   live: info.unfolds,
   playing: info.unfolds,
   speed: 2,
+  hover: null,
+  zones: [],
+  zone: null,
+  trips: [],
+  names: new Map(),
   cell: null,
   box: null,
   drawing: false,
-  layers: { density: true, flows: false, travellers: true, roads: info.roads, real: false },
+  layers: { density: true, flows: false, travellers: true, roads: info.roads, real: false, zones: false },
+  over: 1,
+  opacity: info.style ? OVER_BASE : 1,
   ...preferences(),
 });
 keepPreferences(store);
 
-const frames = new FrameCache((t, signal) => api.frame(t, info.travellers, signal));
-const realFrames = new FrameCache((t, signal) => api.realFrame(t, info.travellers, signal));
+const frames = new FrameCache((t, signal) => api.frame(t, info.travellers, store.now.over, signal));
+const realFrames = new FrameCache((t, signal) => api.realFrame(t, info.travellers, store.now.over, signal));
 const showsReal = () => info.mode === "simulation" && store.now.layers.real;
 
 const moments = {
@@ -156,6 +164,14 @@ void begin();
 mountPanels(store, controls);
 maps.resize(); // panels have taken their place
 feed.start();
+
+let { over } = store.now;
+store.watch(["over"], (state) => {
+  if (over === state.over) return;
+  over = state.over;
+  for (const cache of [frames, realFrames]) cache.clear();
+  void playback.refresh();
+});
 
 let real = showsReal();
 store.watch(["layers"], () => {

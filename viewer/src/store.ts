@@ -1,6 +1,6 @@
 // Everything the page shows, in one place; parts listen to what concerns them.
 
-import type { Box, MapInfo, Release, Status } from "./api.ts";
+import type { Box, MapInfo, Release, Status, Trips, ZoneCount } from "./api.ts";
 import type { Frame } from "./frame.ts";
 
 export type Connection = "connecting" | "live" | "stale";
@@ -13,6 +13,16 @@ export interface Layers {
   travellers: boolean;
   roads: boolean;
   real: boolean; // the real data beside; in a simulation only
+  zones: boolean; // instead of cells
+}
+
+// The cell under the pointer, and where on the page the pointer is.
+export interface Hover {
+  cell: number | null;
+  zone: string | null; // instead of the cell, where zones are shown
+  real: boolean; // on the map of the real data
+  x: number;
+  y: number;
 }
 
 export interface State {
@@ -26,10 +36,17 @@ export interface State {
   live: boolean; // follow the newest release
   playing: boolean;
   speed: number; // timestamps a second
+  hover: Hover | null;
   cell: number | null; // the cell under inspection
+  zones: readonly ZoneCount[]; // of t, where they are shown
+  zone: string | null; // the zone under inspection
+  trips: readonly Trips[]; // between zones, over the history that charts show
+  names: ReadonlyMap<number, string>; // of cells that have one on the base map
   box: Box | null; // the area asked about
   drawing: boolean; // the next drag on the map draws a box
   layers: Layers;
+  over: number; // timestamps over which numbers are averages; 1: those of t
+  opacity: number; // of cells, 0 to 1
   theme: Theme;
   language: Language;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { linePath, placeOf, ticks } from "../src/charts/axes.ts";
+import { bandPath, linePath, placeOf, ticks } from "../src/charts/axes.ts";
 import { sparkPath } from "../src/charts/spark.ts";
 
 test("marks are round and cover the top", () => {
@@ -17,6 +17,11 @@ test("people are marked in whole numbers", () => {
 test("an unknown value leaves a gap in a line", () => {
   const path = linePath([1, null, 3, 4], (i) => i, (value) => value);
   assert.equal(path, "M0.0 1.0M2.0 3.0L3.0 4.0");
+});
+
+test("a band goes there along its upper edge and back along its lower one, with gaps", () => {
+  const path = bandPath([1, null, 2, 3], [5, null, 6, 7], (i) => i, (value) => value);
+  assert.equal(path, "M0.0 5.0L0.0 1.0ZM2.0 6.0L3.0 7.0L3.0 3.0L2.0 2.0Z");
 });
 
 test("a timestamp is found, or the last one before it", () => {

@@ -47,6 +47,15 @@ test("a frame larger than all the room is kept until the next", async () => {
   assert.deepEqual([kept.has(1), kept.has(2)], [false, true]);
 });
 
+test("everything can be asked for anew", async () => {
+  const { kept, asked } = cache(5);
+  await kept.get(1);
+  kept.clear();
+  assert.deepEqual([kept.has(1), kept.bytes], [false, 0]);
+  await kept.get(1);
+  assert.deepEqual(asked, [1, 1]);
+});
+
 test("what is not wanted any more is dropped, and can be asked for again", async () => {
   const { kept, asked, aborted } = cache(5);
   kept.want([1, 2]);

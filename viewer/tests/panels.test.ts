@@ -2,9 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Refused, type Status } from "../src/api.ts";
+import { namesOf } from "../src/map/places.ts";
 import { readBox, rounded } from "../src/panels/area.ts";
-import { busiest, cellName } from "../src/panels/cells.ts";
+import { busiest, calledCell, cellName } from "../src/panels/cells.ts";
+import { roundsOfHour } from "../src/panels/overlay.ts";
 import { Query, stretch } from "../src/panels/query.ts";
+import { Projection } from "../src/projection.ts";
 
 const released = (oldest: number | null, newest: number | null) => ({ oldest_release: oldest, newest_release: newest }) as Status;
 
@@ -14,9 +17,24 @@ test("cells are named as in the report: letters from the west, numbers from the 
   assert.equal(cellName(27, 30), "AB1");
 });
 
+test("a cell has the name of the place nearest to its middle", () => {
+  const places = [{ name: "Edge", lon: 0.1, lat: 0.1 }, { name: "Middle", lon: 0.6, lat: 0.5 }, { name: "Elsewhere", lon: 9, lat: 9 }];
+  const names = namesOf(places, new Projection([0, 0, 2, 2], "degrees"), 2);
+  assert.deepEqual([...names], [[0, "Middle"]]);
+  const status = { grid: 2 } as Status;
+  assert.deepEqual([0, 3].map((cell) => calledCell(cell, { names, status })), ["A1 Middle", "B2"]);
+});
+
 test("the busiest cells come first, empty ones not at all", () => {
   assert.deepEqual(busiest([0, 3, 9, 3, 0, 1], 3), [2, 1, 3]);
   assert.deepEqual(busiest([0, 0], 3), []);
+});
+
+test("an average is over an hour if rounds make one, else over ten rounds", () => {
+  assert.equal(roundsOfHour({ epoch: 1_772_236_800, period: 300 } as Status), 12);
+  assert.equal(roundsOfHour({ epoch: 1_772_236_800, period: 7200 } as Status), 10);
+  assert.equal(roundsOfHour({ epoch: 1_772_236_800, period: 1 } as Status), 10);
+  assert.equal(roundsOfHour({ epoch: 0, period: 300 } as Status), 10);
 });
 
 test("a typed box needs four numbers in order; a comma is a decimal point", () => {

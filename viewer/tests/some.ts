@@ -6,16 +6,16 @@ import { Streets } from "../src/map/streets.ts";
 import { type State, Store } from "../src/store.ts";
 
 export function someFrame({ t, ids = [], x = [], y = [] }: { t: number; ids?: number[]; x?: number[]; y?: number[] }): Frame {
-  const counts = new Uint32Array(4);
   return {
     t,
     side: 2,
-    nPoints: 0,
-    nBorn: 0,
-    nEnded: 0,
+    rounds: 1,
+    replicas: 0,
     nReports: 0,
-    counts,
-    flows: null,
+    totals: { n: new Float32Array(3), low: null, high: null },
+    cells: { n: new Float32Array(4), low: null, high: null },
+    moves: null,
+    flags: null,
     halvings: 0,
     ids: Uint32Array.from(ids),
     x: Uint16Array.from(x),
@@ -26,7 +26,7 @@ export function someFrame({ t, ids = [], x = [], y = [] }: { t: number; ids?: nu
 export function someStore({ newest, period = 10, ...state }: { newest: number | null; period?: number } & Partial<State>): Store {
   const status = { newest_release: newest, oldest_release: newest === null ? null : 0, period, grid: 2, box: [0, 0, 1, 1] } as unknown as Status;
   return new Store({
-    info: { mode: "campaign", unfolds: true, coordinates: "plain", style: null, roads: false, attribution: "", travellers: 0 },
+    info: { mode: "campaign", unfolds: true, coordinates: "plain", style: null, roads: false, attribution: "", travellers: 0, zones: null },
     status,
     connection: "live",
     releases: [],
@@ -36,10 +36,17 @@ export function someStore({ newest, period = 10, ...state }: { newest: number | 
     live: true,
     playing: true,
     speed: 2,
+    hover: null,
+    zones: [],
+    zone: null,
+    trips: [],
+    names: new Map(),
     cell: null,
     box: null,
     drawing: false,
-    layers: { density: true, flows: true, travellers: true, roads: false, real: false },
+    layers: { density: true, flows: true, travellers: true, roads: false, real: false, zones: false },
+    over: 1,
+    opacity: 1,
     theme: "auto",
     language: "en",
     ...state,

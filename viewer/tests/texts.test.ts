@@ -103,6 +103,19 @@ test("numbers and times follow the language", () => {
   assert.match(new Speech("de").time(status, 1), /^\d\d:\d5$/);
 });
 
+test("a number is told with how far it may be off, where that is known", () => {
+  const speech = new Speech("de");
+  assert.equal(speech.about({ n: 30, low: 18, high: 42 }), "30 ± 12");
+  assert.equal(speech.about({ n: 13.25, low: 6.5, high: 20 }), "13,3 ± 6,8");
+  assert.equal(speech.about({ n: 213.25, low: 206.5, high: 220 }), "213 ± 7");
+  assert.equal(speech.about({ n: 1200, low: 1199.7, high: 1200.3 }), "1.200 ± 0,3");
+  assert.equal(speech.about({ n: 1200 }), "1.200");
+  assert.equal(speech.about({ n: 30, low: 20, high: 50 }), "30 ± 15");
+  assert.equal(speech.range({ n: 30, low: 18.25, high: 45 }), "18,3 bis 45 in neun von zehn Fällen");
+  assert.equal(speech.range({ n: 1200 }), "");
+  assert.equal(speech.about({ n: 1200, low: 1200, high: 1200 }), "1.200");
+});
+
 test("without a clock timestamps have numbers", () => {
   const recorded = { ...status, epoch: 0 };
   const speech = new Speech("en");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { largestFlow, resultants } from "../src/map/arrows.ts";
+import { largestMove, shownMoves } from "../src/map/arrows.ts";
 import { Legs, PIECE } from "../src/map/legs.ts";
 import { mergeTravellers, WIDTH } from "../src/map/merge.ts";
 import { Projection } from "../src/projection.ts";
@@ -63,13 +63,10 @@ test("on streets a leg turns at crossings, at one speed all along", () => {
   assert.deepEqual(row(pieces, 1, PIECE), [1, 0, 1, 0.25, 0.667, 1, 1, 1]);
 });
 
-test("an arrow is the sum of all moves, and staying is none", () => {
-  const flows = new Uint32Array(9);
-  flows[4] = 100; // stay
-  flows[5] = 3; // right
-  flows[3] = 1; // left
-  flows[8] = 2; // up and right
-  assert.deepEqual([...resultants(flows)], [4, 2]);
-  assert.equal(largestFlow(flows), Math.hypot(4, 2));
-  assert.equal(largestFlow(null), 0);
+test("an arrow is drawn only where moves are beyond chance", () => {
+  const frame = { ...someFrame({ t: 1 }), moves: Float32Array.from([3, 4, 30, 40, 0, 0, 0, 0]), flags: Uint8Array.from([0, 2, 0, 0]) };
+  assert.deepEqual([...shownMoves(frame)!], [3, 4, 0, 0, 0, 0, 0, 0]);
+  assert.equal(largestMove(frame), 5);
+  assert.equal(largestMove({ ...frame, flags: null }), 50);
+  assert.equal(largestMove(null), 0);
 });

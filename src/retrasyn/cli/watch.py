@@ -102,6 +102,14 @@ def watch(
             show_default=False,
         ),
     ] = None,
+    zones: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Polygons, with a name each, that the map can show instead of cells.",
+            show_default=False,
+        ),
+    ] = None,
     setting: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Any setting of the map, such as style."),
@@ -123,6 +131,8 @@ def watch(
         raise SettingError(f"{len(files)} files were given; name one real and one synthetic file")
     check_files(box, _SIDE if grid is None else grid, files)
     changes = _map_changes(setting)
+    if zones is not None:
+        changes["map.zones"] = str(zones)
     roads = roads or options.own_roads(files[0])
     with ViewerServer(host=host, port=port) as viewer_server, TemporaryDirectory() as folder:
         content, crs = _read_content(before, path, grid, box)
@@ -142,6 +152,7 @@ def _read_content(
     before: list[Path], path: Path, side: int | None, box: str | None
 ) -> tuple[ViewerContent, str | None]:
     """Read the files and put together what is shown of them; say in which coordinates it is."""
+    from retrasyn.data.replica_files import replica_paths
     from retrasyn.service.viewing.recordings import recording_content
 
     values = read_receipt(path)
@@ -154,6 +165,7 @@ def _read_content(
         real=real,
         receipt=receipt,
         title=f"{path.name} against {before[0].name}" if before else path.name,
+        replicas=map(read_file, replica_paths(path)),
     )
     return shown, synthetic.crs or (real.crs if real else None)
 

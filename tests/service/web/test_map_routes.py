@@ -54,13 +54,22 @@ def test_a_frame_is_what_a_loop_over_the_release_finds(mapped, t):
     listed = mapped.ask("GET", f"/v1/releases/{t}").json()
     for name in ("t", "n_points", "n_born", "n_ended", "n_reports", "cells"):
         assert found[name] == listed[name]
-    assert found["has_flows"] == (t - 1 in mapped.points)
-    if found["has_flows"]:
-        assert found["flows"] == plain.flows(mapped.points[t - 1], points, SIDE, BOX)[0]
-        assert sum(found["flows"]) == found["n_points"] - found["n_born"]
+    assert found["has_moves"] == (t - 1 in mapped.points)
+    if found["has_moves"]:
+        table, _ = plain.flows(mapped.points[t - 1], points, SIDE, BOX)
+        assert found["moves"] == plain.balance(table)
+        assert sum(table) == found["n_points"] - found["n_born"]
     k, left = plain.travellers(points, 3000, BOX)
     assert (found["sampled"], k) == (0, 0)
     assert [*zip(found["ids"], found["x"], found["y"], strict=True)] == left
+
+
+def test_a_frame_is_an_average_of_the_latest_timestamps_if_asked(mapped):
+    found = frame(mapped, 5, "?over=4")
+    assert found["rounds"] == 3, "one of the four was deleted"
+    cells = [mapped.ask("GET", f"/v1/releases/{t}").json()["cells"] for t in (2, 4, 5)]
+    assert found["cells"] == pytest.approx(np.mean(cells, axis=0))
+    assert found["ids"] == frame(mapped, 5)["ids"], "travellers are those of the timestamp"
 
 
 @pytest.mark.parametrize("most", [0, 1, 7, 20, 10_000])
@@ -85,6 +94,8 @@ def test_as_many_travel_as_are_asked_for(mapped, most):
         ("/v1/frames/x", 422),
         ("/v1/frames/0?travellers=10001", 422),
         ("/v1/frames/0?travellers=-1", 422),
+        ("/v1/frames/0?over=0", 422),
+        ("/v1/frames/0?over=121", 422),
         ("/v1/cells/36", 404),
         ("/v1/cells/4095", 404),
         ("/v1/cells/4096", 422),
@@ -125,6 +136,9 @@ def test_the_history_of_a_cell_is_what_a_loop_over_the_releases_finds(mapped, ce
     found = mapped.ask("GET", f"/v1/cells/{cell}").json()
     wanted = plain.history(mapped.points, cell, TIMES, SIDE, BOX)
     assert found.pop("cell") == cell
+    assert [found.pop(f"{name}_band") for name in ("n", "inflow", "outflow")] == [None] * 3
+    for one in found["destinations"] + found["origins"]:
+        assert (one.pop("low"), one.pop("high")) == (None, None)
     # The summary of the release that is gone is still there, so its points are still counted.
     place = found["t"].index(3)
     gone = {name: found[name].pop(place) for name in ("t", "n", "inflow", "outflow")}
@@ -178,6 +192,7 @@ def test_a_page_is_told_what_there_is_to_draw(mapped):
         "roads": False,
         "attribution": "",
         "travellers": 3000,
+        "zones": None,
     }
 
 

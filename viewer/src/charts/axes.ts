@@ -25,6 +25,23 @@ export function linePath(values: Values, x: (i: number) => number, y: (value: nu
   return path;
 }
 
+// Between two lines; where either is unknown there is nothing.
+export function bandPath(low: Values, high: Values, x: (i: number) => number, y: (value: number) => number): string {
+  const known = low.map((value, i) => value !== null && high[i] != null);
+  let path = "";
+  for (let first = 0; first < known.length; first++) {
+    if (!known[first]) continue;
+    let last = first;
+    while (known[last + 1]) last += 1;
+    const places = Array.from({ length: last - first + 1 }, (_, i) => first + i);
+    const upper = places.map((i) => `${x(i).toFixed(1)} ${y(high[i]!).toFixed(1)}`);
+    const lower = places.reverse().map((i) => `${x(i).toFixed(1)} ${y(low[i]!).toFixed(1)}`);
+    path += `M${[...upper, ...lower].join("L")}Z`;
+    first = last;
+  }
+  return path;
+}
+
 // The place of t in ascending timestamps, or of the last one before it.
 export function placeOf(t: number, timestamps: readonly number[]): number {
   let low = 0;

@@ -1,12 +1,13 @@
 // A line chart over time. A click goes to that time; the time shown is marked.
 
-import { linePath, placeOf, ticks, type Values } from "./axes.ts";
+import { bandPath, linePath, placeOf, ticks, type Values } from "./axes.ts";
 import type { Span } from "./span.ts";
 import { svg } from "./svg.ts";
 
 export interface Line {
   style: string; // class of the line
   values: Values;
+  band?: { low: Values; high: Values } | null; // between which the true values lie nine times of ten
   name?: string; // told beside the value under the pointer
 }
 
@@ -24,7 +25,7 @@ export interface Extent extends Span {
 export interface Words {
   label(extent: Extent): string; // for those who do not see it
   time(t: number, span: Span): string;
-  value(value: number): string;
+  value(value: number, low?: number, high?: number): string;
   mark(value: number): string; // shorter, at the axis
   least: number; // between two marks
 }
@@ -73,7 +74,8 @@ export class LineChart {
     const width = this.place.clientWidth;
     const { t, lines } = this.content;
     if (!width || !t.length) return this.drawing.replaceChildren();
-    const marks = ticks(Math.max(0, ...lines.flatMap((line) => line.values.map((value) => value ?? 0))), 3, this.words.least);
+    const highest = lines.flatMap(({ values, band }) => [...values, ...(band?.high ?? [])].map((value) => value ?? 0));
+    const marks = ticks(Math.max(0, ...highest), 3, this.words.least);
     const right = width - EDGE.right;
     const bottom = HEIGHT - EDGE.bottom;
     const top = marks.at(-1)!;
@@ -86,6 +88,7 @@ export class LineChart {
         svg("text", { x: EDGE.left - 6, y: this.y(value) + 4, "text-anchor": "end" }, this.words.mark(value)),
       ]),
       ...this.ends(right),
+      ...lines.map(({ style, band }) => svg("path", { class: `band ${style}`, d: band ? bandPath(band.low, band.high, this.x, this.y) : "" })),
       ...lines.map(({ style, values }) => svg("path", { class: `curve ${style}`, d: linePath(values, this.x, this.y) })),
       this.needle,
       this.pointer,
@@ -126,7 +129,7 @@ export class LineChart {
     const known = lines.filter(({ values }) => values[i] != null);
     for (const { style, values } of known) parts.push(svg("circle", { class: style, cx: x, cy: this.y(values[i]!), r: 4 }));
     if (told) {
-      const values = known.map(({ name, values }) => `${name ? `${name} ` : ""}${this.words.value(values[i]!)}`);
+      const values = known.map(({ name, values, band }) => `${name ? `${name} ` : ""}${this.words.value(values[i]!, band?.low[i] ?? undefined, band?.high[i] ?? undefined)}`);
       const text = [this.words.time(t[i], this.span), ...values].join(" · ");
       const left = x < this.place.clientWidth / 2;
       parts.push(svg("text", { class: "strong", x: left ? x + 7 : x - 7, y: EDGE.top + 4, "text-anchor": left ? "start" : "end" }, text));

@@ -1,6 +1,7 @@
 // One arrow a cell: where those who left it went on balance, the longer and wider the more they were.
+// Where replicas do not agree on that there is none.
 
-import { DIRECTIONS, STAY } from "../frame.ts";
+import { type Frame, movesByChance } from "../frame.ts";
 import { type GL, premultiplied, Program, Quads, type View } from "./gl.ts";
 import type { Scene } from "./scene.ts";
 
@@ -47,24 +48,15 @@ void main() {
 
 const WIDTH = 6;
 
-// The sum of all moves out of a cell, as vectors; [n_cells * 2].
-export function resultants(flows: Uint32Array): Float32Array {
-  const sums = new Float32Array((flows.length / DIRECTIONS) * 2);
-  for (let place = 0; place < flows.length; place++) {
-    const direction = place % DIRECTIONS;
-    if (direction === STAY) continue;
-    const cell = (place - direction) / DIRECTIONS;
-    sums[2 * cell]! += flows[place]! * ((direction % 3) - 1);
-    sums[2 * cell + 1]! += flows[place]! * (Math.floor(direction / 3) - 1);
-  }
-  return sums;
+// What is drawn of the moves of a frame; [n_cells * 2].
+export function shownMoves(frame: Frame): Float32Array | null {
+  return frame.moves && frame.moves.map((step, place) => (movesByChance(frame, place >> 1) ? 0 : step));
 }
 
-export function largestFlow(flows: Uint32Array | null): number {
-  if (!flows) return 0;
-  const sums = resultants(flows);
+export function largestMove(frame: Frame | null): number {
+  const moves = frame && shownMoves(frame);
   let largest = 0;
-  for (let place = 0; place < sums.length; place += 2) largest = Math.max(largest, Math.hypot(sums[place]!, sums[place + 1]!));
+  for (let place = 0; moves && place < moves.length; place += 2) largest = Math.max(largest, Math.hypot(moves[place]!, moves[place + 1]!));
   return largest;
 }
 
@@ -86,8 +78,8 @@ export class Arrows {
 
   draw(scene: Scene, view: View): void {
     const { from, to, side, palette } = scene;
-    if (!from || !to || !scene.show.flows) return;
-    if (this.pair !== scene.pair) this.fill(from.flows, to.flows);
+    if (!from || !to || !scene.show.flows || scene.show.zones) return;
+    if (this.pair !== scene.pair) this.fill(shownMoves(from), shownMoves(to));
     this.pair = scene.pair;
     this.program.use(view, {
       u_progress: scene.progress,
@@ -99,12 +91,11 @@ export class Arrows {
     this.cells.draw();
   }
 
-  private fill(...flows: (Uint32Array | null)[]): void {
-    flows.forEach((flow, which) => {
-      const sums = flow && resultants(flow);
+  private fill(...moves: (Float32Array | null)[]): void {
+    moves.forEach((steps, which) => {
       for (let cell = 0; cell * WIDTH < this.values.length; cell++) {
-        this.values[cell * WIDTH + 2 + 2 * which] = sums ? sums[2 * cell]! : 0;
-        this.values[cell * WIDTH + 3 + 2 * which] = sums ? sums[2 * cell + 1]! : 0;
+        this.values[cell * WIDTH + 2 + 2 * which] = steps?.[2 * cell] ?? 0;
+        this.values[cell * WIDTH + 3 + 2 * which] = steps?.[2 * cell + 1] ?? 0;
       }
     });
     this.cells.fill(this.values);

@@ -9,9 +9,10 @@ import { Overlay } from "./overlay.ts";
 import { DARK, LIGHT, type Palette } from "./palette.ts";
 import type { Scene } from "./scene.ts";
 import { plainStyle } from "./style.ts";
+import { keepBelowLabels } from "./underlay.ts";
+import { ZoneLayers } from "./zones.ts";
 
 const OWN_STYLE = "/v1/map/style.json";
-const OVER_BASE = 0.72; // how opaque cells are on a base map, which has to show through
 const MARGIN = 14; // CSS pixels around the box
 const CARDS = { left: 176, right: 66, top: 16, bottom: 16 }; // what lies on a wide map at its sides
 const CLOSER = 7; // zoom levels beyond the whole box
@@ -23,6 +24,7 @@ export class CityMap {
   readonly map: MapLibreMap;
   readonly overlay: Overlay;
   readonly scene: Scene;
+  readonly zones: ZoneLayers;
   private fitted = true; // nobody has moved the camera since it was fitted
 
   constructor(
@@ -31,19 +33,20 @@ export class CityMap {
     side: number,
     private readonly info: MapInfo,
     dark: boolean,
+    readonly isReal: boolean,
   ) {
     this.scene = {
       projection,
       side,
       palette: dark ? DARK : LIGHT,
-      opacity: info.style ? OVER_BASE : 1,
+      opacity: 1,
       from: null,
       to: null,
       pair: 0,
       progress: 1,
       maxCount: 1,
       maxFlow: 1,
-      show: { density: true, flows: true, travellers: true, roads: true },
+      show: { density: true, flows: true, travellers: true, roads: true, zones: false },
       streets: null,
       hovered: null,
       selected: null,
@@ -71,6 +74,8 @@ export class CityMap {
     this.map.setMinZoom(this.map.getZoom() - 2);
     this.map.setMaxZoom(Math.min(this.map.getZoom() + CLOSER, 22));
     this.overlay = new Overlay(this.map, this.scene);
+    this.zones = new ZoneLayers(this.map, projection);
+    if (info.style) keepBelowLabels(this.map, this.scene, this.overlay);
     this.map.on("movestart", ({ originalEvent }: { originalEvent?: unknown }) => {
       if (originalEvent) this.fitted = false;
     });

@@ -39,7 +39,7 @@ export class Grid {
 
   draw(scene: Scene, view: View): void {
     const { grid, edge } = scene.palette;
-    if (Math.min(...view.scale) / scene.side >= CLOSEST) {
+    if (!scene.show.zones && Math.min(...view.scale) / scene.side >= CLOSEST) {
       this.program.use(view, { u_color: premultiplied(grid) });
       this.inner.draw();
     }

@@ -7,9 +7,10 @@ import type { Moment, Stage } from "../playback.ts";
 import { Projection } from "../projection.ts";
 import { StableMaximum } from "../scale.ts";
 import type { Store } from "../store.ts";
-import { largestFlow } from "./arrows.ts";
+import { largestMove } from "./arrows.ts";
 import { CityMap } from "./city.ts";
 import { followKeys } from "./keyboard.ts";
+import { namesOf, placesOn } from "./places.ts";
 import { DARK, LIGHT } from "./palette.ts";
 import { followPointer } from "./pointer.ts";
 import { piecesOf, Streets } from "./streets.ts";
@@ -22,6 +23,7 @@ export class Maps implements Stage {
   private readonly projection: Projection;
   private readonly counts = new StableMaximum();
   private readonly flows = new StableMaximum();
+  private readonly zoneCounts = new StableMaximum();
   private readonly legendListeners: ((legend: Legend) => void)[] = [];
   private streets: Streets | null = null;
   private moments: [Moment, Moment] | null = null;
@@ -34,9 +36,12 @@ export class Maps implements Stage {
     this.projection = new Projection(store.now.status.box, store.now.info.coordinates);
     this.main = this.create(container);
     store.watch(["layers"], () => this.layers());
+    store.watch(["opacity"], ({ opacity }) => this.all.forEach((city) => city.change({ opacity })));
     store.watch(["theme"], () => this.theme());
+    store.watch(["zones", "zone", "trips", "layers", "opacity", "theme"], () => this.showZones());
     prefersDark.addEventListener("change", () => this.theme());
     if (store.now.info.roads) void this.loadRoads();
+    if (store.now.info.style) this.main.map.on("idle", () => this.name());
   }
 
   show(from: Moment, to: Moment): void {
@@ -63,7 +68,8 @@ export class Maps implements Stage {
   }
 
   legend(): Legend {
-    return { max: this.counts.value, stops: this.palette.ramp, scale: "sqrt" };
+    const { layers, zones } = this.store.now;
+    return { max: layers.zones && zones.length ? this.zoneCounts.value : this.counts.value, stops: this.palette.ramp, scale: "sqrt" };
   }
 
   watchLegend(call: (legend: Legend) => void): void {
@@ -86,19 +92,27 @@ export class Maps implements Stage {
 
   private create(container: HTMLElement): CityMap {
     const { info, status } = this.store.now;
-    const city = new CityMap(container, this.projection, status.grid, info, this.dark);
+    const city = new CityMap(container, this.projection, status.grid, info, this.dark, container === this.realContainer);
     followPointer(city, this.store);
     followKeys(city, this.store);
-    city.change({ streets: this.streets, maxCount: this.counts.value, maxFlow: this.flows.value });
+    city.change({ opacity: this.store.now.opacity, streets: this.streets, maxCount: this.counts.value, maxFlow: this.flows.value });
     return city;
   }
 
   private scale({ frame, real }: Moment): void {
-    const largest = ({ counts }: Frame) => counts.reduce((most, n) => Math.max(most, n), 0);
+    const largest = ({ cells }: Frame) => cells.n.reduce((most, n) => Math.max(most, n), 0);
     const counts = this.counts.see(Math.max(largest(frame), real ? largest(real) : 0));
-    const flows = this.flows.see(Math.max(largestFlow(frame.flows), largestFlow(real?.flows ?? null)));
+    const flows = this.flows.see(Math.max(largestMove(frame), largestMove(real)));
     if (counts || flows) for (const city of this.all) city.change({ maxCount: this.counts.value, maxFlow: this.flows.value });
     if (counts) this.tellLegend();
+  }
+
+  private showZones(): void {
+    const { zones, zone, trips, layers, opacity } = this.store.now;
+    const shown = layers.zones && layers.density;
+    if (zones.length) this.zoneCounts.see(Math.max(...zones.map(({ n }) => n)));
+    this.main.zones.show({ shown, zones, chosen: zone, trips, most: this.zoneCounts.value, opacity, palette: this.palette });
+    this.tellLegend();
   }
 
   private tellLegend(): void {
@@ -133,6 +147,13 @@ export class Maps implements Stage {
   private theme(): void {
     for (const city of this.all) city.paint(this.palette);
     this.tellLegend();
+  }
+
+  // The more of the base map was seen, the more cells have a name.
+  private name(): void {
+    const { language, names, status } = this.store.now;
+    const found = namesOf(placesOn(this.main.map, language), this.projection, status.grid);
+    if ([...found].some(([cell, name]) => names.get(cell) !== name)) this.store.set({ names: new Map([...names, ...found]) });
   }
 
   private async loadRoads(): Promise<void> {

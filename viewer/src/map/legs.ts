@@ -9,7 +9,7 @@ import type { Streets } from "./streets.ts";
 
 export const PIECE = 8; // start x, y and end x, y on the sheet; begins, ends; seen at from, seen at to
 
-const KEPT = { onStreets: 6, elsewhere: 1 }; // legs, of which trails are made
+const KEPT = { onStreets: 6, elsewhere: 3 }; // legs, of which trails are made
 
 export class Legs {
   count = 0; // travellers

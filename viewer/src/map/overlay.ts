@@ -17,17 +17,19 @@ import { Travellers } from "./travellers.ts";
 const TILE = 512; // CSS pixels the world is wide at zoom 0
 const FPS_MS = 3000;
 
-interface Part {
+export interface Part {
   draw(scene: Scene, view: View): void;
 }
 
 export class Overlay {
   private readonly canvas = document.createElement("canvas");
   private readonly gl: GL;
+  private cells: Part[] = [];
   private parts: Part[] = [];
   private travellers: Travellers | null = null;
   private stale = false;
   private times: number[] = []; // when the last pictures were drawn
+  underLabels = false; // cells are drawn among the layers of the base map
 
   constructor(
     private readonly map: Map,
@@ -50,6 +52,7 @@ export class Overlay {
 
   // To be drawn again, with the browser's next picture.
   change(): void {
+    if (this.underLabels) return this.map.triggerRepaint(); // after which this is drawn, too
     if (this.stale) return;
     this.stale = true;
     requestAnimationFrame(() => this.stale && this.draw());
@@ -68,7 +71,8 @@ export class Overlay {
   private build(): void {
     const { gl, scene } = this;
     this.travellers = new Travellers(gl);
-    this.parts = [new Density(gl, scene), new Grid(gl, scene), new Roads(gl), this.travellers, new Arrows(gl, scene), new Marks(gl)];
+    this.cells = cellParts(gl, scene);
+    this.parts = [new Roads(gl), this.travellers, new Arrows(gl, scene), new Marks(gl)];
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     this.change();
@@ -86,24 +90,25 @@ export class Overlay {
     const { gl } = this;
     this.stale = false;
     gl.clear(gl.COLOR_BUFFER_BIT);
-    const view = this.view();
-    for (const part of this.parts) part.draw(this.scene, view);
+    const view = viewOf(this.map, this.scene);
+    for (const part of [...(this.underLabels ? [] : this.cells), ...this.parts]) part.draw(this.scene, view);
     const now = performance.now();
     this.times = [...this.times.filter((time) => time > now - FPS_MS), now];
   }
+}
 
-  private view(): View {
-    const { map, canvas } = this;
-    const { projection } = this.scene;
-    const { lng, lat } = map.getCenter();
-    const [x, y] = lonLatToMercator(lng, lat);
-    const size = TILE * 2 ** map.getZoom();
-    const ratio = map.getPixelRatio();
-    return {
-      scale: [projection.width * size, projection.height * size],
-      shift: [(projection.left - x) * size, (y - projection.bottom) * size],
-      half: [canvas.width / ratio / 2, canvas.height / ratio / 2],
-      ratio,
-    };
-  }
+export const cellParts = (gl: GL, scene: Scene): Part[] => [new Density(gl, scene), new Grid(gl, scene)];
+
+export function viewOf(map: Map, { projection }: Scene): View {
+  const canvas = map.getCanvas();
+  const { lng, lat } = map.getCenter();
+  const [x, y] = lonLatToMercator(lng, lat);
+  const size = TILE * 2 ** map.getZoom();
+  const ratio = map.getPixelRatio();
+  return {
+    scale: [projection.width * size, projection.height * size],
+    shift: [(projection.left - x) * size, (y - projection.bottom) * size],
+    half: [canvas.width / ratio / 2, canvas.height / ratio / 2],
+    ratio,
+  };
 }

@@ -7,6 +7,7 @@ export interface Palette {
   ground: string; // around and under everything
   road: Colour;
   ramp: string[]; // from one traveller to the maximum
+  hatch: Colour; // over cells that may be chance
   grid: Colour;
   edge: Colour; // of the box
   traveller: Colour;
@@ -32,6 +33,7 @@ export const DARK: Palette = {
   ground: "#0b0f17",
   road: rgba("#b9c7e6", 0.2),
   ramp: ["#1a1f3d", "#2c2f6b", "#33508b", "#2d708e", "#20908d", "#2fb47c", "#8bd646", "#fde725"],
+  hatch: rgba("#c3cde0", 0.5),
   grid: rgba("#8ea3c8", 0.1),
   edge: rgba("#8ea3c8", 0.45),
   traveller: rgba("#fff6e0", 0.92),
@@ -45,6 +47,7 @@ export const LIGHT: Palette = {
   ground: "#f6f7f9",
   road: rgba("#1c2b45", 0.2),
   ramp: ["#e9f1f7", "#d3e4f0", "#b3d2e7", "#8bbad9", "#5f9dc8", "#3a7db2", "#1f5c95", "#0b3768"],
+  hatch: rgba("#43526b", 0.5),
   grid: rgba("#43526b", 0.12),
   edge: rgba("#43526b", 0.5),
   traveller: rgba("#ea580c", 0.95),

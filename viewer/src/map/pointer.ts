@@ -49,8 +49,11 @@ export function followPointer(city: CityMap, store: Store): void {
     const { x, y } = at(event);
     if (start?.pointer === event.pointerId) city.change({ area: rectangle(boxTo(x, y)), hovered: null });
     else if (event.pointerType === "mouse" && !event.buttons) {
-      const cell = projection.cellAt(...city.dataAt(x, y), side);
+      const zoned = store.now.layers.zones;
+      const cell = zoned ? null : projection.cellAt(...city.dataAt(x, y), side);
+      const zone = zoned ? city.zones.at(x, y) : null;
       const hovered = cell === null ? null : rectangle(projection.cellBox(cell, side));
+      store.set({ hover: cell === null && zone === null ? null : { cell, zone, real: city.isReal, x: event.clientX, y: event.clientY } });
       if (String(hovered) !== String(city.scene.hovered)) city.change({ hovered });
     }
   };
@@ -69,17 +72,24 @@ export function followPointer(city: CityMap, store: Store): void {
   surface.addEventListener("pointermove", move);
   surface.addEventListener("pointerup", end);
   surface.addEventListener("pointercancel", () => store.set({ drawing: false }));
-  surface.addEventListener("pointerleave", () => city.change({ hovered: null }));
+  surface.addEventListener("pointerleave", () => {
+    city.change({ hovered: null });
+    store.set({ hover: null });
+  });
   // Touch would otherwise also pan and pinch.
   surface.addEventListener("touchstart", (event) => start && event.stopImmediatePropagation(), { capture: true });
 
-  map.on("click", ({ lngLat }) => {
+  map.on("click", ({ lngLat, point }) => {
     if (drew || store.now.drawing) return;
+    if (store.now.layers.zones) {
+      const zone = city.zones.at(point.x, point.y);
+      return store.set({ zone: zone === store.now.zone ? null : zone });
+    }
     const cell = projection.cellAt(...projection.fromLonLat(lngLat.lng, lngLat.lat), side);
     store.set({ cell: cell === store.now.cell ? null : cell });
   });
 
-  store.watch(["cell"], ({ cell }) => city.change({ selected: cell === null ? null : rectangle(projection.cellBox(cell, side)) }));
+  store.watch(["cell", "layers"], ({ cell, layers }) => city.change({ selected: cell === null || layers.zones ? null : rectangle(projection.cellBox(cell, side)) }));
   store.watch(["box", "drawing"], ({ box, drawing }) => {
     map.getContainer().classList.toggle("drawing", drawing);
     if (!drawing) stop();

@@ -11,14 +11,14 @@ export interface Scene {
   readonly projection: Projection;
   readonly side: number;
   palette: Palette;
-  opacity: number; // of cells: less where a base map lies under them
+  opacity: number; // of cells
   from: Frame | null;
   to: Frame | null;
   pair: number; // counts the changes of from and to
   progress: number; // 0 at from, 1 at to
   maxCount: number;
   maxFlow: number;
-  show: { density: boolean; flows: boolean; travellers: boolean; roads: boolean };
+  show: { density: boolean; flows: boolean; travellers: boolean; roads: boolean; zones: boolean };
   streets: Streets | null;
   hovered: Rectangle | null;
   selected: Rectangle | null;

@@ -49,7 +49,7 @@ void main() {
 }`;
 
 const UNDER_ARROWS = 0.5; // so faint that arrows can be read above them
-const TRAIL = 1; // timestamps
+const TRAIL = 3; // timestamps
 const TRAIL_ON_STREETS = 6; // a street shows where a trail belongs
 
 export class Travellers {
@@ -80,7 +80,7 @@ export class Travellers {
         u_progress: scene.progress,
         u_trail: streets ? TRAIL_ON_STREETS : TRAIL,
         u_radius: Math.min(Math.max(room / 460, 1.15), 5),
-        u_alpha: scene.show.flows ? UNDER_ARROWS : 1,
+        u_alpha: scene.show.flows && !scene.show.zones ? UNDER_ARROWS : 1,
         u_dots: dots,
         u_color: premultiplied(palette.traveller),
         u_halo: premultiplied(palette.halo),

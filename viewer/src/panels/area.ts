@@ -24,12 +24,13 @@ export function mountArea(store: Store, controls: Controls, tabs: Tabs): void {
   const chart = mountChart({ id: "area-chart", title: "overTime", digits: 0 }, store, controls);
   const fields = FIELDS.map((id) => byId<HTMLInputElement>(id));
   let count: AreaCount | null = null;
+  let opened: Box | null = null; // the box that was last gone to
 
   const query = new Query(
     (signal) => {
-      const { box, status, t } = store.now;
+      const { box, status, t, over } = store.now;
       const span = stretch(status, t)!;
-      return api.area(box!, span.first, span.last, signal);
+      return api.area(box!, span.first, span.last, over, signal);
     },
     (answer) => {
       count = answer;
@@ -40,18 +41,21 @@ export function mountArea(store: Store, controls: Controls, tabs: Tabs): void {
   );
 
   const draw = () => {
-    const { t, n } = count ?? { t: [], n: [] };
-    chart.show({ t, lines: [{ style: "single", values: n }] });
+    const { t, n, band } = count ?? { t: [], n: [], band: null };
+    chart.show({ t, lines: [{ style: "single", values: n, band }] });
     const link = byId<HTMLAnchorElement>("area-csv");
-    const { box } = store.now;
-    if (box && t.length) link.href = areaPath(box, t[0]!, t.at(-1)!, "csv");
+    const { box, over } = store.now;
+    if (box && t.length) link.href = areaPath(box, t[0]!, t.at(-1)!, over, "csv");
     else link.removeAttribute("href");
     showNow();
   };
   const showNow = () => {
     const here = count ? placeOf(store.now.t, count.t) : -1;
     const known = count?.t[here] === store.now.t;
-    writeFigure("area-now", known ? speak(store.now).number(count!.n[here]!) : null);
+    const n = known ? count!.n[here]! : 0;
+    const found = { n, low: count?.band?.low[here] ?? n, high: count?.band?.high[here] ?? n };
+    writeFigure("area-now", known ? speak(store.now).about(found) : null);
+    write("area-range", known ? speak(store.now).range(found) : "");
   };
 
   const isWanted = () => store.now.box !== null && tabs.current === "area" && stretch(store.now.status, 0) !== null;
@@ -70,7 +74,7 @@ export function mountArea(store: Store, controls: Controls, tabs: Tabs): void {
     show("area-trouble", !box);
     if (!box) write("area-trouble", speak(store.now).say("badBox"));
   });
-  store.watch(["box"], ({ box, status }) => {
+  store.watch(["box", "over"], ({ box, status }) => {
     query.stop();
     count = null;
     write("area-now", "–");
@@ -79,8 +83,9 @@ export function mountArea(store: Store, controls: Controls, tabs: Tabs): void {
     show("area-hint", box === null);
     draw();
     fields.forEach((field, i) => (field.value = box ? String(rounded(box[i]!, status.box)) : ""));
-    if (!box) return;
-    tabs.open("area");
+    if (!box) return void (opened = null);
+    if (box !== opened) tabs.open("area");
+    opened = box;
     if (isWanted()) query.start();
   });
   store.watch(["status"], ({ status }) => fields.forEach((field, i) => (field.placeholder = String(rounded(status.box[i]!, status.box)))));

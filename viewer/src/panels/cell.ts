@@ -1,10 +1,11 @@
 // The view "Cell": how one cell fills and empties, and where its travellers come from and go.
 
-import { api, type CellHistory } from "../api.ts";
+import { api, type CellHistory, type Neighbour } from "../api.ts";
 import type { Controls } from "../controls.ts";
 import type { Store } from "../store.ts";
+import { about } from "../frame.ts";
 import { speak } from "../texts/index.ts";
-import { cellName } from "./cells.ts";
+import { calledCell } from "./cells.ts";
 import { mountChart } from "./chart.ts";
 import { byId, press, show, write } from "./page.ts";
 import { Query, stretch, tellTrouble } from "./query.ts";
@@ -20,12 +21,13 @@ export function mountCell(store: Store, controls: Controls, tabs: Tabs): void {
   const destinations = new Ranking(byId("destinations"), choose);
   const origins = new Ranking(byId("origins"), choose);
   let history: CellHistory | null = null;
+  let opened: number | null = null; // the cell that was last gone to
 
   const query = new Query(
     (signal) => {
-      const { cell, status, t } = store.now;
+      const { cell, status, t, over } = store.now;
       const span = stretch(status, t)!;
-      return api.cell(cell!, span.first, span.last, signal);
+      return api.cell(cell!, span.first, span.last, over, signal);
     },
     (answer) => {
       history = answer;
@@ -36,18 +38,18 @@ export function mountCell(store: Store, controls: Controls, tabs: Tabs): void {
   );
 
   const draw = () => {
-    const { t, n, inflow, outflow, destinations: to, origins: from } = history ?? EMPTY;
+    const { t, n, inflow, outflow, n_band, inflow_band, outflow_band, destinations: to, origins: from } = history ?? EMPTY;
     const speech = speak(store.now);
-    chart.show({ t, lines: [{ style: "single", values: n }] });
+    chart.show({ t, lines: [{ style: "single", values: n, band: n_band }] });
     moves.show({
       t,
       lines: [
-        { style: "in", values: inflow, name: speech.say("inflow") },
-        { style: "out", values: outflow, name: speech.say("outflow") },
+        { style: "in", values: inflow, band: inflow_band, name: speech.say("inflow") },
+        { style: "out", values: outflow, band: outflow_band, name: speech.say("outflow") },
       ],
     });
-    const rows = (ranked: { cell: number; n: number }[]) =>
-      ranked.map(({ cell, n }) => ({ cell, n, name: cellName(cell, store.now.status.grid), text: speech.number(n) }));
+    const rows = (ranked: Neighbour[]) =>
+      ranked.map(({ cell, n, low, high }) => ({ cell, n, name: calledCell(cell, store.now), text: speech.about({ n, low: low ?? n, high: high ?? n }) }));
     for (const [ranking, ranked] of [[destinations, to], [origins, from]] as const) {
       if (history) ranking.show(rows(ranked), null, speech.say("noMoves"));
       else ranking.clear();
@@ -63,26 +65,38 @@ export function mountCell(store: Store, controls: Controls, tabs: Tabs): void {
 
   press("cell-clear", () => controls.selectCell(null));
   tabs.watch(() => void (isWanted() && !isCovered() && query.refresh()));
-  store.watch(["cell"], ({ cell }) => {
+  store.watch(["cell", "over"], ({ cell }) => {
     query.stop();
     show("cell-trouble", false);
     show("cell-body", cell !== null);
     show("cell-hint", cell === null);
     history = null;
     draw();
-    if (cell === null) return;
-    tabs.open("cell");
+    if (cell === null) return void (opened = null);
+    if (cell !== opened) tabs.open("cell");
+    opened = cell;
     if (isWanted()) query.start();
   });
   store.watch(["t", "status"], () => void (isWanted() && !isCovered() && query.refresh()));
-  store.watch(["cell", "frame", "language", "status"], (state) => {
+  store.watch(["cell", "frame", "names", "language", "status"], (state) => {
     const speech = speak(state);
     const { cell, frame } = state;
     if (cell === null) return;
-    write("cell-name", speech.say("cellName", { cell: cellName(cell, state.status.grid) }));
-    write("cell-now", frame ? speech.number(frame.counts[cell] ?? 0) : "–");
+    write("cell-name", speech.say("cellName", { cell: calledCell(cell, state) }));
+    write("cell-range", frame ? speech.range(about(frame.cells, cell)) : "");
+    write("cell-now", frame ? speech.about(about(frame.cells, cell)) : "–");
   });
-  store.watch(["language"], draw);
+  store.watch(["language", "names"], draw);
 }
 
-const EMPTY: Omit<CellHistory, "cell"> = { t: [], n: [], inflow: [], outflow: [], destinations: [], origins: [] };
+const EMPTY: Omit<CellHistory, "cell"> = {
+  t: [],
+  n: [],
+  inflow: [],
+  outflow: [],
+  n_band: null,
+  inflow_band: null,
+  outflow_band: null,
+  destinations: [],
+  origins: [],
+};

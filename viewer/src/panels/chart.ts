@@ -15,7 +15,7 @@ export interface Labelled {
 
 export function mountChart({ id, title, digits }: Labelled, store: Store, controls: Controls): LineChart {
   const speech = () => speak(store.now);
-  const value = (n: number) => speech().number(n, digits);
+  const value = (n: number, low = n, high = n) => speech().about({ n, low, high }, digits || 1);
   const moment = (t: number) => speech().moment(store.now.status, t);
   const words = {
     value,

@@ -4,6 +4,7 @@ import { api, type Errors } from "../api.ts";
 import { placeOf } from "../charts/axes.ts";
 import type { Controls } from "../controls.ts";
 import type { Store } from "../store.ts";
+import { about, POINTS } from "../frame.ts";
 import { speak } from "../texts/index.ts";
 import { mountChart } from "./chart.ts";
 import { write, writeFigure } from "./page.ts";
@@ -41,8 +42,8 @@ export function mountErrors(store: Store, controls: Controls, tabs: Tabs): void 
     const speech = speak(store.now);
     const here = placeOf(t, errors.t);
     writeFigure("error-now", errors.t[here] === t ? speech.number(errors.density_error[here]!, DIGITS) : null);
-    write("n-real", realFrame ? speech.number(realFrame.nPoints) : "–");
-    write("n-synthetic", frame ? speech.number(frame.nPoints) : "–");
+    write("n-real", realFrame ? speech.about(about(realFrame.totals, POINTS)) : "–");
+    write("n-synthetic", frame ? speech.about(about(frame.totals, POINTS)) : "–");
   };
   tabs.watch(refresh);
   store.watch(["t", "status"], refresh);

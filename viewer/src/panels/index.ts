@@ -8,11 +8,12 @@ import { mountDialogs } from "./dialogs.ts";
 import { mountErrors } from "./errors.ts";
 import { mountConnection, mountLanguage, mountTheme } from "./header.ts";
 import { mountNow } from "./now.ts";
-import { mountLayers, mountLegend, mountSummary, mountZoom } from "./overlay.ts";
+import { mountLayers, mountLegend, mountNumbers, mountSummary, mountTip, mountZoom } from "./overlay.ts";
 import { mountPrivacy } from "./privacy.ts";
 import { mountSaid } from "./said.ts";
 import { mountShortcuts } from "./shortcuts.ts";
 import { Tabs } from "./tabs.ts";
+import { mountZones } from "./zones.ts";
 import { mountTimeline } from "./timeline.ts";
 
 export function mountPanels(store: Store, controls: Controls): void {
@@ -20,12 +21,15 @@ export function mountPanels(store: Store, controls: Controls): void {
   mountTheme(store);
   mountConnection(store);
   mountLayers(store);
+  mountNumbers(store);
   mountZoom(controls);
   mountLegend(store, controls);
   mountSummary(store);
+  mountTip(store);
   mountTimeline(store, controls);
   const tabs = new Tabs(store);
   mountNow(store, controls);
+  mountZones(store);
   mountCell(store, controls, tabs);
   mountArea(store, controls, tabs);
   mountPrivacy(store, tabs);

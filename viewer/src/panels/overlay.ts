@@ -1,12 +1,15 @@
 // What lies on the map: layers, zoom, the legend, and words for those who do not see it.
 
+import type { Status } from "../api.ts";
 import type { Controls, Legend } from "../controls.ts";
-import type { Layers, Store } from "../store.ts";
-import { speak } from "../texts/index.ts";
-import { busiest, cellName } from "./cells.ts";
+import type { Hover, Layers, State, Store } from "../store.ts";
+import { type About, about, POINTS } from "../frame.ts";
+import { hasClock, speak } from "../texts/index.ts";
+import { busiest, calledCell } from "./cells.ts";
 import { hasReceipt } from "./privacy.ts";
 import { all, byId, make, press, show, write } from "./page.ts";
 
+const MANY = 10_000; // from here on a mark at the ramp is too long
 const ROOMY = "(min-width: 70rem)";
 
 export function mountLayers(store: Store): void {
@@ -24,6 +27,7 @@ export function mountLayers(store: Store): void {
   store.watch(["info"], ({ info, status }) => {
     const has = {
       roads: info.roads,
+      zones: info.zones !== null,
       simulation: info.mode === "simulation",
       campaign: info.mode === "campaign",
       unfolding: info.unfolds,
@@ -32,6 +36,51 @@ export function mountLayers(store: Store): void {
     for (const place of all("[data-only]")) place.hidden = !has[place.dataset.only as keyof typeof has];
     write("attribution", info.attribution);
     show("attribution", Boolean(info.attribution));
+  });
+}
+
+const ROUNDS = 10; // an average is over so many where an hour has no meaning
+const MOST_ROUNDS = 120; // that the server averages
+
+export function roundsOfHour(status: Status): number {
+  const rounds = Math.round(3600 / status.period);
+  return hasClock(status) && rounds >= 2 && rounds <= MOST_ROUNDS ? rounds : ROUNDS;
+}
+
+export function mountNumbers(store: Store): void {
+  const select = byId<HTMLSelectElement>("over");
+  const slider = byId<HTMLInputElement>("opacity");
+  select.addEventListener("change", () => store.set({ over: Number(select.value) }));
+  slider.addEventListener("input", () => store.set({ opacity: Number(slider.value) }));
+  store.watch(["language"], (state) => {
+    const speech = speak(state);
+    const rounds = roundsOfHour(state.status);
+    const isHour = hasClock(state.status) && rounds * state.status.period === 3600;
+    const words = { 1: speech.say("overRound"), [rounds]: isHour ? speech.say("overHour") : speech.say("overRounds", { n: rounds }) };
+    select.replaceChildren(...Object.entries(words).map(([value, text]) => Object.assign(make("option", "", text), { value })));
+    select.value = String(state.over);
+  });
+  store.watch(["over"], ({ over }) => void (select.value = String(over)));
+  store.watch(["opacity"], ({ opacity }) => void (slider.value = String(opacity)));
+}
+
+function under({ cell, zone, real }: Hover, state: State): (About & { name: string }) | null {
+  const found = state.zones.find((one) => one.zone === zone);
+  if (found) return { ...found, name: found.zone };
+  const frame = real ? state.realFrame : state.frame;
+  return frame && cell !== null ? { ...about(frame.cells, cell), name: calledCell(cell, state) } : null;
+}
+
+export function mountTip(store: Store): void {
+  const tip = byId("tip");
+  store.watch(["hover", "frame", "realFrame", "zones", "names", "drawing", "language"], (state) => {
+    const { hover } = state;
+    const found = hover && under(hover, state);
+    tip.hidden = !found || state.drawing;
+    if (!hover || !found) return;
+    write("tip", `${found.name}: ${speak(state).about(found)}`);
+    const right = hover.x > innerWidth / 2; // beside the pointer, where there is more room
+    tip.style.translate = `calc(${hover.x}px + ${right ? "-100% - 14px" : "14px"}) calc(${hover.y}px - 100% - 8px)`;
   });
 }
 
@@ -45,14 +94,19 @@ export function mountLegend(store: Store, controls: Controls): void {
   const draw = ({ max, stops }: Legend) => {
     byId("ramp").style.background = `linear-gradient(to right, ${stops.join(", ")})`;
     // On a ramp of square roots a quarter of the most stands in the middle.
-    const marks = [0, ...(max < 4 ? [] : [max / 4]), max].map((n) => make("span", "", speak(store.now).number(n, 1)));
+    const marks = [0, ...(max < 4 ? [] : [max / 4]), max].map((n) => make("span", "", n < MANY ? speak(store.now).number(n, 1) : speak(store.now).short(n)));
     byId("ramp-marks").replaceChildren(...marks);
   };
   controls.watchLegend(draw);
   store.watch(["language", "theme"], () => draw(controls.legend()));
   store.watch(["layers", "frame", "language"], (state) => {
     show("legend", state.layers.density && state.frame !== null);
-    write("legend-name", speak(state).say(state.layers.real ? "legendBoth" : "legend"));
+    const { real, zones } = state.layers;
+    write("legend-name", speak(state).say(zones ? "legendZones" : real ? "legendBoth" : "legend"));
+    const known = Boolean(state.frame?.replicas);
+    for (const id of ["legend-hatched", "legend-about"]) show(id, known);
+    show("legend-flows", known && state.layers.flows);
+    show("legend-unknown", !known);
   });
 }
 
@@ -65,15 +119,15 @@ export function mountSummary(store: Store): void {
       canvas?.setAttribute("aria-label", speech.say(word));
       if (id === "map") canvas?.setAttribute("aria-describedby", "map-summary");
     }
-    const [most] = frame ? busiest(frame.counts, 1) : [];
+    const [most] = frame ? busiest(frame.cells.n, 1) : [];
     write(
       "map-summary",
       frame
         ? speech.say("mapSummary", {
             time: speech.moment(status, frame.t),
-            n: speech.number(frame.nPoints),
-            cell: most === undefined ? speech.say("none") : cellName(most, frame.side),
-            most: speech.number(most === undefined ? 0 : frame.counts[most]!),
+            n: speech.about(about(frame.totals, POINTS)),
+            cell: most === undefined ? speech.say("none") : calledCell(most, state),
+            most: most === undefined ? speech.number(0) : speech.about(about(frame.cells, most)),
           })
         : speech.say("mapEmpty"),
     );

@@ -1,8 +1,9 @@
 // What screen readers are told without being asked: few things, and important ones.
 
 import type { Connection, Store } from "../store.ts";
+import { about } from "../frame.ts";
 import { speak } from "../texts/index.ts";
-import { cellName } from "./cells.ts";
+import { calledCell } from "./cells.ts";
 import { write } from "./page.ts";
 
 export const sayAloud = (text: string) => write("said", text);
@@ -16,10 +17,10 @@ export function mountSaid(store: Store): void {
     before = state.connection;
   });
   store.watch(["cell"], (state) => {
-    const { cell, frame, status } = state;
+    const { cell, frame } = state;
     if (cell === null) return;
     const speech = speak(state);
-    const n = speech.number(frame?.counts[cell] ?? 0);
-    sayAloud(speech.say("saidCell", { cell: cellName(cell, status.grid), n }));
+    const n = frame ? speech.about(about(frame.cells, cell)) : "–";
+    sayAloud(speech.say("saidCell", { cell: calledCell(cell, state), n }));
   });
 }

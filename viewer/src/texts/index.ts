@@ -2,6 +2,7 @@
 
 import type { Status } from "../api.ts";
 import type { Span } from "../charts/span.ts";
+import type { About } from "../frame.ts";
 import type { Language, State } from "../store.ts";
 import { de, german } from "./de.ts";
 import { en, type Statements, type Words } from "./en.ts";
@@ -10,6 +11,7 @@ import { chinese, zh } from "./zh.ts";
 export type Word = keyof Words;
 
 const DAY = 86_400; // seconds
+const FEW = 100; // a larger average needs no digits after the point
 
 const WORDS: Record<Language, Words> = { en, de, zh };
 const STATEMENTS: Record<Language, Statements | null> = { en: null, de: german, zh: chinese };
@@ -43,6 +45,21 @@ export class Speech {
   number(value: number, digits = 0): string {
     const make = () => new Intl.NumberFormat(this.locale, { maximumFractionDigits: digits });
     return (this.format(`n${digits}`, make) as Intl.NumberFormat).format(value);
+  }
+
+  // 30 ± 12, half of the interval, where it is known how far the number may be off.
+  about({ n, low = n, high = n }: About, digits = 1): string {
+    const half = (high - low) / 2;
+    const places = Number.isInteger(n) || Math.max(n, half) >= FEW ? 0 : digits;
+    if (!(half > 0)) return this.number(n, places);
+    return `${this.number(n, places)} ± ${this.number(half, half < 1 ? 1 : places)}`;
+  }
+
+  // 18 to 45, between which it lies nine times of ten.
+  range({ n, low, high }: About): string {
+    if (low === undefined || high === undefined || low === high) return "";
+    const places = Math.max(n, high) < FEW ? 1 : 0;
+    return this.say("between", { low: this.number(low, places), high: this.number(high, places) });
   }
 
   // 12.3K, for the edge of a chart.

@@ -1,19 +1,19 @@
-"""One timestamp as the map draws it, in bytes: cells, flows and travellers (docs/api.md)."""
+"""What the map draws of a timestamp, or of some on average, in bytes (docs/api.md)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from retrasyn.service.viewing.source import Summary, TimestampPoints
+from retrasyn.answers.intervals import Intervals
+from retrasyn.service.viewing.source import Summary
+from retrasyn.service.viewing.tallies import Average, Means, Placed
 from retrasyn.space import Grid
 
-N_DIRECTIONS = 9
-STAYING = 4
-"""The direction of streams that stay: a direction is 3 (row step + 1) + column step + 1."""
-Flows = npt.NDArray[np.uint32]
+Number = TypeVar("Number", bound=np.generic)
 MAX_TRAVELLERS = 10_000
 """Most travellers that a frame can hold."""
 NOBODY = 64
@@ -21,59 +21,11 @@ NOBODY = 64
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
-FRAME_VERSION = 1
-"""Whole numbers in the header; all numbers but places have 32 bits."""
+FRAME_VERSION = 2
+UNCLEAR_CELL, UNCLEAR_MOVES = 1, 2
+"""Flags of a cell: its points, or where streams move on from it, may be chance."""
 _MAX_NUMBER = (1 << 32) - 1
 _FINEST = (1 << 16) - 1  # steps of a position across the box
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Placed:
-    """The points of one timestamp and their cells."""
-
-    points: TimestampPoints
-    cells: npt.NDArray[np.uint16]  # [n_points]
-
-    @classmethod
-    def on(cls, grid: Grid, points: TimestampPoints) -> Placed:
-        """Find the cells of points."""
-        return cls(points, grid.cells_of(points.x, points.y))
-
-    @property
-    def n_bytes(self) -> int:
-        """Size in memory."""
-        return self.points.n_bytes + self.cells.nbytes
-
-
-def count_flows(before: Placed, after: Placed, side: int) -> Flows:
-    """Count moves by origin and direction: [n_cells, 9].
-
-    Streams that were born or ended in between move nowhere. Neither does one that jumps beyond a
-    neighbour, which only recorded data does: the figures cut it into two streams there, too.
-    """
-    old, new = before.points.ids, after.points.ids
-    empty = np.zeros((side * side, N_DIRECTIONS), np.uint32)  # [n_cells, 9]
-    if not old.size or not new.size:
-        return empty
-    place = np.minimum(np.searchsorted(old, new), old.size - 1)  # [n_points]
-    went_on = old[place] == new  # [n_points]
-    origin = before.cells[place[went_on]].astype(np.int32)
-    target = after.cells[went_on].astype(np.int32)
-    row, column = target // side - origin // side, target % side - origin % side
-    near = (np.abs(row) <= 1) & (np.abs(column) <= 1)
-    code = (origin * N_DIRECTIONS + 3 * (row + 1) + column + 1)[near]
-    return np.bincount(code, minlength=empty.size).astype(np.uint32).reshape(empty.shape)
-
-
-def neighbour(cell: int, direction: int, side: int) -> int | None:
-    """Return the cell that lies in a direction; None off the grid.
-
-    >>> neighbour(0, 8, 3), neighbour(0, 0, 3), neighbour(4, 4, 3)
-    (4, None, 4)
-    """
-    row, column = cell // side + direction // 3 - 1, cell % side + direction % 3 - 1
-    on_grid = 0 <= row < side and 0 <= column < side
-    return row * side + column if on_grid else None
 
 
 def mix(ids: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
@@ -109,7 +61,7 @@ def chosen(ids: npt.NDArray[np.int64], times: int) -> npt.NDArray[np.intp]:
 
 
 def encode_frame(
-    summary: Summary, placed: Placed, flows: Flows | None, grid: Grid, *, most: int
+    summary: Summary, placed: Placed, average: Average, grid: Grid, *, most: int
 ) -> bytes:
     """Return the bytes of a frame with at most about `most` travellers."""
     ids = placed.points.ids
@@ -118,16 +70,17 @@ def encode_frame(
     # A page knows streams by the low half of their ids; ours never grow beyond it.
     names, order = np.unique(ids[kept].astype(np.uint64).astype(np.uint32), return_index=True)
     kept = kept[order]
-    counted = (summary[name] for name in ("n_born", "n_ended", "n_reports"))
+    moves, n_replicas = average.moves, len(average.cells) - 1
     header = [
-        *(FRAME_VERSION, summary["t"], grid.side, ids.size),
-        *(min(int(n), _MAX_NUMBER) for n in counted),
-        *(flows is not None, names.size, times),
+        *(FRAME_VERSION, summary["t"], grid.side, average.n_rounds, n_replicas),
+        *(min(int(summary["n_reports"]), _MAX_NUMBER), moves is not None, names.size, times),
     ]
     parts = [
         np.array(header, "<u4"),
-        np.bincount(placed.cells, minlength=grid.n_cells).astype("<u4"),  # [n_cells]
-        np.empty(0, "<u4") if flows is None else flows.astype("<u4"),  # [n_cells, 9]
+        average.totals[0].astype("<f4"),  # [3]
+        average.cells[0].astype("<f4"),  # [n_cells]
+        np.empty(0, "<f4") if moves is None else moves[0].astype("<f4"),  # [n_cells, 2]
+        *(_errors(average) if n_replicas else ()),
         names.astype("<u4"),
         _steps(placed.points.x[kept], grid.box.x0, grid.box.x1),
         _steps(placed.points.y[kept], grid.box.y0, grid.box.y1),
@@ -135,9 +88,37 @@ def encode_frame(
     return b"".join(part.tobytes() for part in parts)
 
 
+def _errors(average: Average) -> Iterator[npt.NDArray[Any]]:
+    """Yield the intervals of totals and cells, and what of cells and moves may be chance."""
+    totals = Intervals.of(average.totals[0], average.totals[1:])
+    cells = Intervals.of(average.cells[0], average.cells[1:])
+    for found in (totals, cells):
+        yield found.low.astype("<f4")
+        yield found.high.astype("<f4")
+    flags = cells.unclear * UNCLEAR_CELL  # [n_cells]
+    if average.moves is not None:
+        flags = flags + _unclear_moves(average.moves) * UNCLEAR_MOVES
+    yield _padded(flags.astype(np.uint8), 4)
+
+
+def _unclear_moves(moves: Means) -> npt.NDArray[np.bool_]:
+    """Return where replicas do not agree that streams move the way they do: [n_cells].
+
+    Of each replica counts how far its streams went in the direction of the release's.
+    """
+    if len(moves) < 2:  # noqa: PLR2004 - the timestamp before has no replicas: nobody knows
+        return np.ones(moves.shape[1], np.bool_)
+    far = np.hypot(moves[0, :, 0], moves[0, :, 1])  # [n_cells]
+    along = np.divide(moves[0], far[:, None], out=np.zeros_like(moves[0]), where=far[:, None] > 0)
+    return Intervals.of(far, (moves[1:] * along).sum(axis=2)).unclear
+
+
 def _steps(values: npt.NDArray[np.float64], low: float, high: float) -> npt.NDArray[np.uint16]:
     """Return positions along a side of the box in 16 bits, padded to words of 32 bits."""
     shares = np.clip((values - low) / (high - low), 0.0, 1.0)
-    padded = np.zeros(values.size + values.size % 2, "<u2")
-    padded[: values.size] = np.rint(shares * _FINEST)
-    return padded
+    return _padded(np.rint(shares * _FINEST).astype("<u2"), 2)
+
+
+def _padded(values: npt.NDArray[Number], to: int) -> npt.NDArray[Number]:
+    """Fill values up with zeros to a multiple of so many."""
+    return np.pad(values, (0, -values.size % to))

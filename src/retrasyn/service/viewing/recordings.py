@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import io
+import itertools
 import math
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -49,10 +50,15 @@ class InMemory(ReleaseSource):
     _points: dict[int, TimestampPoints] = field(default_factory=dict, repr=False)
     _numbers: dict[int, Summary] = field(default_factory=dict, repr=False)
     _receipts: dict[int, bytes] = field(default_factory=dict, repr=False)
+    _replicas: list[dict[int, TimestampPoints]] = field(default_factory=list, repr=False)
 
     @classmethod
     def of_recording(
-        cls, data: Trajectories, grid: Grid, receipt: Receipt | None = None
+        cls,
+        data: Trajectories,
+        grid: Grid,
+        receipt: Receipt | None = None,
+        replicas: Iterable[Trajectories] = (),
     ) -> InMemory:
         """Split a whole file by timestamp, empty ones between the first and the last included.
 
@@ -66,22 +72,18 @@ class InMemory(ReleaseSource):
         if first < 0:
             raise InputError(f"the data begins at t={first}; number its timestamps from 0 on")
         n_timestamps = data.last_t - first + 1
-        t = data.t - first
-        order = np.argsort(t, kind="stable")  # streams of a timestamp stay in ascending order
-        edges = np.searchsorted(t[order], np.arange(n_timestamps + 1)).tolist()
-        ids, x, y = data.traj_id[order], data.x[order], data.y[order]
         begins = data.begins - first
         born = np.bincount(begins, minlength=n_timestamps).tolist()
         ended = np.bincount(begins + data.lengths, minlength=n_timestamps).tolist()
         reports = {} if receipt is None else _reports_of(receipt)
         text = None if receipt is None else receipt.to_json().encode()
         shown = cls(grid, data.clock, data.crs)
-        for number in range(n_timestamps):
-            rows = slice(edges[number], edges[number + 1])
+        shown._replicas = [_by_timestamp(one, first, data.last_t) for one in replicas]
+        for number, points in enumerate(_by_timestamp(data, first, data.last_t).values()):
             n_reports, epsilon = reports.get(first + number, (0, 0.0))
             shown.add(
                 first + number,
-                TimestampPoints(ids[rows], x[rows], y[rows]),
+                points,
                 n_born=born[number],
                 n_ended=ended[number],
                 n_reports=n_reports,
@@ -151,6 +153,10 @@ class InMemory(ReleaseSource):
         """Return the points of timestamp t; None if it does not exist."""
         return self._points[t] if self.has(t) else None
 
+    def replicas_at(self, t: int) -> Sequence[TimestampPoints]:
+        """Return the points of timestamp t in every replica; none where there are no replicas."""
+        return [replica[t] for replica in self._replicas] if self.has(t) else ()
+
     def places_at(self, t: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
         """Return x and y of timestamp t; None if it does not exist."""
         points = self.points_at(t)
@@ -172,6 +178,18 @@ class InMemory(ReleaseSource):
         return io.BytesIO(self._receipts[t])
 
 
+def _by_timestamp(data: Trajectories, first: int, last: int) -> dict[int, TimestampPoints]:
+    """Return the points of each timestamp of a range, whether there are any or not."""
+    t = data.t
+    order = np.argsort(t, kind="stable")  # streams of a timestamp stay in ascending order
+    edges = np.searchsorted(t[order], np.arange(first, last + 2)).tolist()
+    ids, x, y = data.traj_id[order], data.x[order], data.y[order]
+    return {
+        first + number: TimestampPoints(ids[low:high], x[low:high], y[low:high])
+        for number, (low, high) in enumerate(itertools.pairwise(edges))
+    }
+
+
 def _reports_of(receipt: Receipt) -> dict[int, tuple[int, float]]:
     """Return how many reported at each timestamp, and what each of them spent."""
     rounds = receipt.rounds
@@ -188,9 +206,10 @@ def recording_content(
     real: Trajectories | None,
     receipt: Receipt | None,
     title: str,
+    replicas: Iterable[Trajectories] = (),
 ) -> ViewerContent:
     """Return what the page shows of a recording, beside the real data if there is any."""
-    source = InMemory.of_recording(synthetic, grid, receipt)
+    source = InMemory.of_recording(synthetic, grid, receipt, replicas)
     known: dict[str, Any] = {
         "title": title,
         "showing": secrets.token_hex(16),

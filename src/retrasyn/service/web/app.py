@@ -53,10 +53,12 @@ class _WithMap(Front):
             release_routes.release_routes(source, quick),
             release_routes.point_routes(view, slow, most),
             release_routes.feed_routes(content.feed, self.feeds, self.stopping),
-            map_routes.frame_routes(view, travellers, quick),
+            map_routes.frame_routes(view, travellers, quick, most),
             map_routes.query_routes(view, slow, most),
             ask_routes.routes(asked, slow),
-            map_routes.base_map_routes(base_map, mode, unfolds=content.unfolds),
+            map_routes.base_map_routes(
+                base_map, mode, unfolds=content.unfolds, zones=map_settings.zones
+            ),
             page.routes(content.status, base_map),
         ]
         if real is not None:

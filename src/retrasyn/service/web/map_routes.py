@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import math
+from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from retrasyn.service.basemap.basemap import BaseMap
 from retrasyn.service.viewing.frames import MAX_TRAVELLERS
-from retrasyn.service.viewing.source import ReleaseSource
-from retrasyn.service.viewing.view import (
-    CachedSource,
+from retrasyn.service.viewing.histories import (
     CellCounts,
     box_counts,
     cell_history,
     density_errors,
 )
+from retrasyn.service.viewing.source import ReleaseSource
+from retrasyn.service.viewing.tallies import Means
+from retrasyn.service.viewing.view import CachedSource
 from retrasyn.service.web.models import (
+    Band,
     BoxCounts,
     CellHistory,
     DensityErrors,
@@ -27,6 +30,7 @@ from retrasyn.service.web.models import (
     Timestamp,
     answers,
     bytes_of,
+    known,
     problems,
 )
 from retrasyn.service.web.release_routes import First, Last, check_range, timestamps_in
@@ -47,6 +51,16 @@ Travellers = Annotated[
         ge=0,
         le=MAX_TRAVELLERS,
         description="Streams to show moving, about; what is set if not given.",
+    ),
+]
+MAX_OVER = 120
+Over = Annotated[
+    int,
+    Query(
+        ge=1,
+        le=MAX_OVER,
+        description="Timestamps up to this one over which numbers are averaged; fewer if their "
+        "points are too many for one answer.",
     ),
 ]
 FRAME = bytes_of("The frame; docs/api.md has its form.")
@@ -75,7 +89,8 @@ Corners = Annotated[
 Cell = Annotated[int, Path(ge=0, lt=MAX_SIDE**2, description="A cell, row by row.")]
 Format = Annotated[Literal["json", "csv"], Query(description="How to write them.")]
 _COUNTS: dict[str, Any] = {
-    "description": "Points in the box at each timestamp; csv has t, time and n.",
+    "description": "Points in the box at each timestamp; csv has t, time and n, and with replicas "
+    "low and high.",
     "content": {
         JSON: {"schema": {"$ref": "#/components/schemas/BoxCounts"}},
         "text/csv": {"schema": {"type": "string"}},
@@ -83,28 +98,37 @@ _COUNTS: dict[str, Any] = {
 }
 
 
-def frame_routes(view: CachedSource, usual: int, turns: asyncio.Semaphore) -> APIRouter:
-    """Return the route of the frames."""
+def frame_routes(view: CachedSource, usual: int, turns: asyncio.Semaphore, most: int) -> APIRouter:
+    """Return the route of the frames; one goes through `most` points at most."""
     router = APIRouter(prefix="/v1", tags=["map"])
 
     @router.get("/frames/{t}", response_class=Response, responses=answers(FRAME, 404, 422))
-    async def frame(t: Timestamp, travellers: Travellers = None) -> Response:
-        """Return what the map shows of a timestamp."""
-        return await answer(view, t, usual if travellers is None else travellers, turns)
+    async def frame(t: Timestamp, travellers: Travellers = None, over: Over = 1) -> Response:
+        """Return what the map shows of a timestamp, or of the latest ones up to it."""
+        return await answer(view, t, usual if travellers is None else travellers, over, turns, most)
 
     return router
 
 
-async def answer(view: CachedSource, t: int, most: int, turns: asyncio.Semaphore) -> Response:
+async def answer(
+    view: CachedSource, t: int, travellers: int, over: int, turns: asyncio.Semaphore, most: int
+) -> Response:
     """Make a frame in a thread, a few at a time."""
+
+    def make() -> bytes | None:
+        window = timestamps_in(view.source, max(t - over + 1, 0), t, most)
+        return view.frame(t, travellers, window)
+
     async with turns:
-        body = await asyncio.to_thread(view.frame, t, most)
+        body = await asyncio.to_thread(make)
     if body is None:
         raise Problem(404, "Nothing was released at this timestamp.")
     return Response(body, media_type=BINARY)
 
 
-def base_map_routes(base_map: BaseMap, mode: Mode, *, unfolds: bool) -> APIRouter:
+def base_map_routes(
+    base_map: BaseMap, mode: Mode, *, unfolds: bool, zones: FilePath | None
+) -> APIRouter:
     """Return the routes of the base map."""
     router = APIRouter(prefix="/v1/map", tags=["map"])
     described = MapDescription(
@@ -115,6 +139,7 @@ def base_map_routes(base_map: BaseMap, mode: Mode, *, unfolds: bool) -> APIRoute
         roads=base_map.roads is not None,
         attribution=base_map.attribution,
         travellers=base_map.travellers,
+        zones=None if zones is None else zones.stem,
     )
     roads = None if base_map.roads is None else CachedResponse.of(base_map.roads, GEOJSON)
     styles = {theme: CachedResponse.of(text, JSON) for theme, text in base_map.styles.items()}
@@ -179,14 +204,16 @@ def query_routes(view: CachedSource, turns: asyncio.Semaphore, most: int) -> API
     router, source = APIRouter(prefix="/v1", tags=["map"]), view.source
 
     @router.get("/cells/{cell}", responses=problems(404, 422))
-    async def cell(cell: Cell, first: First = None, last: Last = None) -> CellHistory:
+    async def cell(
+        cell: Cell, first: First = None, last: Last = None, over: Over = 1
+    ) -> CellHistory:
         """Return what happened in a cell: points, moves in and out, where from and where to."""
         if cell >= source.grid.n_cells:
             raise Problem(404, "There is no such cell.")
         check_range(first, last)
 
         def look() -> CellCounts:
-            return cell_history(view, cell, timestamps_in(source, first, last, most))
+            return cell_history(view, cell, timestamps_in(source, first, last, most), over)
 
         async with turns:
             return CellHistory.of(await asyncio.to_thread(look))
@@ -196,20 +223,21 @@ def query_routes(view: CachedSource, turns: asyncio.Semaphore, most: int) -> API
         box: Corners,
         first: First = None,
         last: Last = None,
+        over: Over = 1,
         format: Format = "json",  # noqa: A002 - the name in the address
     ) -> Response:
         """Count the synthetic points in a box at each timestamp."""
         corners = _box(box)
         check_range(first, last)
 
-        def look() -> tuple[list[int], list[int]]:
-            return box_counts(source, corners, timestamps_in(source, first, last, most))
+        def look() -> tuple[list[int], Means]:
+            return box_counts(source, corners, timestamps_in(source, first, last, most), over)
 
         async with turns:
-            t, n = await asyncio.to_thread(look)
+            t, found = await asyncio.to_thread(look)
+            counts = BoxCounts(box=list(corners), t=t, n=known(found[0]), band=Band.of(found))
             if format == "csv":
-                return _download(await asyncio.to_thread(_rows, source, t, n))
-        counts = BoxCounts(box=list(corners), t=t, n=n)
+                return _download(await asyncio.to_thread(_rows, source, counts))
         return Response(counts.model_dump_json(), media_type=JSON)
 
     return router
@@ -223,13 +251,19 @@ def _box(text: str) -> Box:
     return Box(x0, y0, x1, y1)
 
 
-def _rows(source: ReleaseSource, timestamps: list[int], counts: list[int]) -> str:
-    """Return counts as CSV."""
-    lines = ["t,time,n"]
-    for t, n in zip(timestamps, counts, strict=True):
-        summary = source.summary(t)
-        lines.append(f"{t},{summary['time'] if summary else ''},{n}")
-    return "\n".join(lines) + "\n"
+def _rows(source: ReleaseSource, counts: BoxCounts) -> str:
+    """Return counts as CSV, with their intervals where they are known."""
+    columns: list[list[Any]] = [counts.t, [_time(source, t) for t in counts.t], counts.n]
+    if counts.band:
+        columns += [counts.band.low, counts.band.high]
+    names = ["t", "time", "n", "low", "high"][: len(columns)]
+    rows = [["" if one is None else one for one in row] for row in zip(*columns, strict=True)]
+    return "".join(",".join(map(str, row)) + "\n" for row in [names, *rows])
+
+
+def _time(source: ReleaseSource, t: int) -> str:
+    summary = source.summary(t)
+    return str(summary["time"]) if summary else ""
 
 
 def _download(text: str) -> Response:
@@ -244,9 +278,9 @@ def real_routes(
     router, view = APIRouter(prefix="/v1/real", tags=["simulation"]), CachedSource(real)
 
     @router.get("/frames/{t}", response_class=Response, responses=answers(FRAME, 404, 422))
-    async def real_frame(t: Timestamp, travellers: Travellers = None) -> Response:
+    async def real_frame(t: Timestamp, travellers: Travellers = None, over: Over = 1) -> Response:
         """Return what the map shows of the real data at a timestamp."""
-        return await answer(view, t, usual if travellers is None else travellers, turns)
+        return await answer(view, t, usual if travellers is None else travellers, over, turns, most)
 
     @router.get("/errors", responses=problems(422))
     async def errors(first: First = None, last: Last = None) -> DensityErrors:

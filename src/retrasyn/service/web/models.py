@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
+from retrasyn.answers.intervals import Intervals
 from retrasyn.service.settings import Coordinates
-from retrasyn.service.viewing import view
+from retrasyn.service.viewing.histories import CellCounts
+from retrasyn.service.viewing.tallies import Means
 from retrasyn.service.web.responses import BINARY, JSON, PROBLEM_JSON, SENTENCES
 from retrasyn.wire.batches import MAX_FRAMES
 
@@ -187,6 +190,39 @@ class MapDescription(Exact):
     roads: bool = Field(description="Whether /v1/map/roads has any.")
     attribution: str = Field(description="Whom to thank for the base map, in plain text.")
     travellers: int = Field(description="Streams that a frame shows moving, about.")
+    zones: str | None = Field(description="What /v1/ask calls the operator's zones, if any.")
+
+
+Count = int | float
+"""A whole number, unless it is an average."""
+
+
+class Band(Exact):
+    """Intervals that cover the true values nine times of ten; null where they are not known."""
+
+    low: list[float | None]
+    high: list[float | None]
+    unclear: list[bool] = Field(description="Whether the interval says next to nothing.")
+
+    @classmethod
+    def of(cls, counts: Means) -> Band | None:
+        """Describe how far counts may be off; None without replicas: counts are [1 + B, n]."""
+        if len(counts) < 2:  # noqa: PLR2004 - the release, and one replica at least
+            return None
+        found = Intervals.of(counts[0], counts[1:])
+        return cls(low=known(found.low), high=known(found.high), unclear=found.unclear.tolist())
+
+
+def known(values: Means) -> list[Any]:
+    """Return values, whole ones as such, with None for those that are NaN."""
+    listed = values.tolist()
+    return [
+        None if math.isnan(value) else int(value) if value.is_integer() else value
+        for value in listed
+    ]
+
+
+_BAND = "Intervals of {}; null without replicas."
 
 
 class Neighbour(Exact):
@@ -194,6 +230,21 @@ class Neighbour(Exact):
 
     cell: int
     n: int
+    low: float | None = Field(description="The interval of n; null without replicas.")
+    high: float | None
+
+
+def _neighbours(cells: list[int], moves: Means) -> list[Neighbour]:
+    """Describe the moves between a cell and its neighbours, most first."""
+    band = Band.of(moves)
+    nothing = [None] * len(cells)
+    low, high = (band.low, band.high) if band else (nothing, nothing)
+    found = [
+        Neighbour(cell=cell, n=n, low=least, high=most)
+        for cell, n, least, most in zip(cells, moves[0].astype(int), low, high, strict=True)
+        if n
+    ]
+    return sorted(found, key=lambda one: (-one.n, one.cell))
 
 
 class CellHistory(Exact):
@@ -201,25 +252,31 @@ class CellHistory(Exact):
 
     cell: int
     t: list[int] = Field(description="Timestamps, ascending.")
-    n: list[int] = Field(description="Points at each.")
-    inflow: list[int | None] = Field(description="Moves into the cell from another.")
-    outflow: list[int | None] = Field(description="Moves from the cell to another.")
+    n: list[Count] = Field(description="Points at each.")
+    inflow: list[Count | None] = Field(description="Moves into the cell from another.")
+    outflow: list[Count | None] = Field(description="Moves from the cell to another.")
+    n_band: Band | None = Field(description=_BAND.format("n"))
+    inflow_band: Band | None = Field(description=_BAND.format("inflow"))
+    outflow_band: Band | None = Field(description=_BAND.format("outflow"))
     destinations: list[Neighbour] = Field(
         max_length=8, description="Where moves led to, summed over the range, most first."
     )
     origins: list[Neighbour] = Field(max_length=8, description="Where moves came from.")
 
     @classmethod
-    def of(cls, history: view.CellCounts) -> CellHistory:
+    def of(cls, history: CellCounts) -> CellHistory:
         """Describe a history."""
         return cls(
             cell=history.cell,
             t=history.t,
-            n=history.n,
-            inflow=history.inflow,
-            outflow=history.outflow,
-            destinations=[Neighbour(cell=cell, n=n) for cell, n in history.destinations],
-            origins=[Neighbour(cell=cell, n=n) for cell, n in history.origins],
+            n=known(history.n[0]),
+            inflow=known(history.inflow[0]),
+            outflow=known(history.outflow[0]),
+            n_band=Band.of(history.n),
+            inflow_band=Band.of(history.inflow),
+            outflow_band=Band.of(history.outflow),
+            destinations=_neighbours(history.neighbours, history.destinations),
+            origins=_neighbours(history.neighbours, history.origins),
         )
 
 
@@ -228,7 +285,8 @@ class BoxCounts(Exact):
 
     box: list[float] = Field(min_length=4, max_length=4, description="x0, y0, x1, y1.")
     t: list[int] = Field(description="Timestamps, ascending.")
-    n: list[int] = Field(description="Points at each.")
+    n: list[Count] = Field(description="Points at each.")
+    band: Band | None = Field(description=_BAND.format("n"))
 
 
 class AnswerRow(BaseModel):
