@@ -355,7 +355,7 @@ class TripPlan:
         counts: npt.NDArray[np.int64],
         pace: Pace,
     ) -> None:
-        """Begin new trips where trips begin and streams are missing, and likewise end them."""
+        """Begin new trips where trips usually begin and streams are missing, and so end them."""
         n, roads = counts.sum(), self.roads
         missing = np.clip((self.flow * n + 0.5) / (counts + 0.5), *_MISSING)
         if n <= _FEW:
