@@ -13,7 +13,7 @@ from retrasyn.errors import InputError
 from retrasyn.randomness.words import address
 from retrasyn.roads import next_hops
 from retrasyn.roads.network import RoadNetwork
-from retrasyn.roads.next_hops import NextHops, draw_anchors
+from retrasyn.roads.next_hops import NextHops, draw_anchors, usual_times
 from retrasyn.space import Box, Grid
 from support import plain_trips
 from support.road_networks import road_networks
@@ -48,6 +48,34 @@ def test_times_and_next_arcs_are_those_of_the_fastest_ways(network, box, side):
                 (_, after), duration = arcs[roads.begin[node] + roads.ranks[row, node]]
                 assert duration + expected[after][anchor] == pytest.approx(left, rel=1e-12)
         assert roads.ranks[row, anchor] == 0
+
+
+@given(networks, boxes, sides)
+def test_how_long_a_distance_usually_takes_is_that_of_the_plain_loop(network, box, side):
+    grid = Grid(box, side)
+    roads = NextHops.of(network, grid)
+    middle = math.radians((box.y0 + box.y1) / 2)  # these boxes could be degrees
+    stretch = grid.cell_height / (grid.cell_width * math.cos(middle))
+    assert roads.stretch == pytest.approx(stretch, rel=1e-12)
+    times = roads.times.T[roads.anchors].tolist()
+    y = [stretch * at for at in roads.y[roads.anchors].tolist()]
+    usual = plain_trips.usual_times(times, roads.x[roads.anchors].tolist(), y)
+    assert (roads.usual_time, roads.usual_power) == pytest.approx(usual, rel=1e-6)
+
+
+def test_times_that_are_a_power_of_the_distance_are_found_whatever_the_places():
+    x, y = np.random.default_rng(2).random((2, 40))
+    far = np.hypot(x[:, None] - x, y[:, None] - y)
+    found = usual_times((3 * far**0.8).astype(np.float32), x, y)
+    assert found == pytest.approx((3, 0.8), rel=1e-5)
+
+
+def test_every_distance_counts_alike_and_longer_ways_are_not_slower():
+    x, y = np.array([0.0, 1.0, 3.0]), np.zeros(3)
+    times = np.array([[0, 1, 4], [1, 0, 9], [4, 9, 0]], np.float32)
+    assert usual_times(times, x, y)[1] == 1.0
+    assert usual_times(times[:1, :1], x[:1], y[:1]) == (1.0, 1.0)
+    assert usual_times(times[:2, :2], x[:2], y[:2]) == (1.0, 1.0)
 
 
 @given(networks, boxes, sides)

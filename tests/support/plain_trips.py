@@ -76,6 +76,25 @@ def plain_anchors(network, cells, key, most):
     return sorted((sorted(first.values(), key=order.index) + rest)[: max(most, len(first))])
 
 
+def usual_times(time, x, y):
+    """Return c and p of the times c d^p between places, by weighted least squares in logarithms."""
+    pairs = []
+    for a in range(len(x)):
+        for b in range(len(x)):
+            far = math.dist((x[a], y[a]), (x[b], y[b]))
+            if far > 0 and time[a][b] > 0:
+                pairs.append((1 / far, math.log(far), math.log(time[a][b])))
+    if not pairs:
+        return 1.0, 1.0
+    whole = sum(weight for weight, _, _ in pairs)
+    middle = sum(weight * far for weight, far, _ in pairs) / whole
+    mean = sum(weight * took for weight, _, took in pairs) / whole
+    spread = sum(weight * (far - middle) ** 2 for weight, far, _ in pairs)
+    together = sum(weight * (far - middle) * (took - mean) for weight, far, took in pairs)
+    power = min(max(together / spread, 0.5), 1.0) if spread > 1e-12 * whole else 1.0
+    return math.exp(mean - power * middle), power
+
+
 def word(step, purpose, identifier):
     """Return the word that a draw is addressed by."""
     key = np.uint64(step.key(purpose))
@@ -177,7 +196,9 @@ def born(identifier, step, plan, start_slots, goal_slots, pace):
             break
         goal = pick(goal_slots, word(step, f"goal {k}", identifier))
         if roads.anchors[goal] != start:
-            takes = float(roads.times[goal, start]) / (pace.speed * own)
+            x, y = (float(each[roads.anchors[goal]] - each[start]) for each in (roads.x, roads.y))
+            usual = roads.usual_time * math.hypot(x, roads.stretch * y) ** roads.usual_power
+            takes = usual / (pace.speed * own)
             goals.append((abs(math.log(takes + 0.5) - wanted), k, goal))
     times = roads.times[:, start].tolist()
     goal = min(goals)[2] if goals else times.index(max(times))
@@ -227,10 +248,12 @@ def advance(streams, plan, step, next_id, alias):
     if plan.alarm > trips._ALARM:
         alive = relieved(alive, plan.roads, flow, plan.pace.factors.tolist())
     favour = missing(alive, flow)
-    enter, cells = plan.enter.tolist(), plan.roads.anchor_cells.tolist()
-    start_slots = alias([share * more**2 for share, more in zip(enter, favour, strict=True)])
+    ends, cells = plan.ends.tolist(), plan.roads.anchor_cells.tolist()
+    start_slots = alias([share * more**2 for share, more in zip(ends, favour, strict=True)])
     least = trips._LEAST_SHARE
-    goal_slots = alias([(enter[c] * favour[c] + least) / cells.count(c) for c in cells])
+    power = trips._GOAL_POWERS[1 if plan.alarm > trips._ALARM else 0]
+    goals = [share * more**power + least for share, more in zip(ends, favour, strict=True)]
+    goal_slots = alias([goals[c] / cells.count(c) for c in cells])
     n_left = len(alive)
     for identifier in range(next_id, next_id + max(plan.target - n_left, 0)):
         alive[identifier] = born(identifier, step, plan, start_slots, goal_slots, plan.pace)

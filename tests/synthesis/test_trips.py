@@ -9,15 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from retrasyn.mobility.model import MobilityModel
 from retrasyn.mobility.speeds import SpeedMemory
 from retrasyn.roads.network import RoadNetwork
 from retrasyn.roads.next_hops import NextHops
-from retrasyn.space import Box, Grid
+from retrasyn.space import Box, Grid, StateSpace
 from retrasyn.synthesis import trip_kernels, trips
+from retrasyn.synthesis.lifecycle import LifecycleMemory, Trips
 from retrasyn.synthesis.shard import StepInputs
 from retrasyn.synthesis.synthesizer import Synthesizer, make_shard
 from retrasyn.synthesis.trips import Pace, TripPlan
 from support import plain_trips
+from support.contexts import context_of
 from support.plain_trips import PlainTrip
 from support.road_networks import distance_to_roads, road_networks
 from support.shards import dealt
@@ -33,7 +36,7 @@ def plan_on(roads, grid, seed, *, target=0, alarm=0.0, speed=None):
     """Return a plan with some flow, hazard and pace."""
     random = np.random.default_rng(seed)
     flow = random.dirichlet(np.full(grid.n_cells, 0.7))
-    enter = random.dirichlet(np.full(grid.n_cells, 0.7))
+    ends = random.dirichlet(np.full(grid.n_cells, 0.7))
     pace = Pace.before_any_answer(roads, grid, None)
     faster = random.uniform(0.5, 20.0) if speed is None else speed
     factors = random.uniform(*trips._FACTORS, grid.n_cells)
@@ -41,7 +44,7 @@ def plan_on(roads, grid, seed, *, target=0, alarm=0.0, speed=None):
         roads=roads,
         target=target,
         flow=roads.shares_on(roads.drivable, flow),
-        enter=roads.shares_on(roads.cell_weights > 0, enter),
+        ends=roads.shares_on(roads.cell_weights > 0, ends),
         hazard=random.uniform(0.02, 0.5, 30),
         alarm=alarm,
         speeds=None,
@@ -280,7 +283,7 @@ def test_births_are_where_people_enter_and_streams_are_missing():
     grid, roads = city_roads()
     flow = np.full(9, 1 / 9)
     plan = dataclasses.replace(
-        plan_on(roads, grid, 1, target=4000, speed=1e-6), flow=flow, enter=flow
+        plan_on(roads, grid, 1, target=4000, speed=1e-6), flow=flow, ends=flow
     )
     streams = opened(grid, roads)
     advance(streams, plan, grid, 0)
@@ -293,6 +296,34 @@ def test_births_are_where_people_enter_and_streams_are_missing():
     assert born[4] / 4000 > 0.5  # far beyond the ninth that enters there
 
 
+def test_trips_begin_and_end_by_the_root_of_where_people_enter_and_of_road():
+    grid, roads = city_roads()
+    model = MobilityModel.from_frequencies(np.ones(StateSpace(grid).n_states), StateSpace(grid))
+    enter = np.where(np.arange(9) == 2, 0.0, np.arange(1.0, 10.0))
+    model = dataclasses.replace(model, enter=enter / enter.sum())
+    known = {"roads": roads, "hazard": np.full(5, 0.1)}
+    plan = Trips().plan(context_of(model, LifecycleMemory(), grid=grid, size=5, **known))
+    expected = [math.sqrt(a * b) for a, b in zip(enter, roads.cell_weights, strict=True)]
+    np.testing.assert_allclose(plan.ends, np.array(expected) / sum(expected), rtol=1e-12)
+
+
+def test_after_an_alarm_goals_are_where_streams_are_missing():
+    grid, roads = city_roads()
+    even, flow = np.full(9, 1 / 9), np.where(np.arange(9) == 8, 0.2, 0.8 / 8)
+    plan = plan_on(roads, grid, 1, target=2000, speed=1e-6)
+    plan = dataclasses.replace(plan, flow=even, ends=even)
+    shares = []
+    for alarm in (0.0, 1.0):
+        streams = opened(grid, roads)
+        advance(streams, plan, grid, 0)
+        more = dataclasses.replace(plan, flow=flow, alarm=alarm, target=6000)
+        advance(streams, more, grid, 1)
+        columns = streams.columns()
+        newborn = columns["entered"] == 1
+        shares.append((roads.anchor_cells[columns["anchor"][newborn]] == 8).mean())
+    assert shares[1] > 1.5 * shares[0]
+
+
 def test_where_people_go_on_for_longer_trips_are_longer():
     grid, roads = city_roads(side=6)
     flow, medians = np.full(36, 1 / 36), []
@@ -300,7 +331,7 @@ def test_where_people_go_on_for_longer_trips_are_longer():
         plan = plan_on(roads, grid, 1, target=3000)
         pace = dataclasses.replace(plan.pace, speed=0.2, spread=0.1)
         hazards = np.full(60, hazard)
-        plan = dataclasses.replace(plan, pace=pace, hazard=hazards, flow=flow, enter=flow)
+        plan = dataclasses.replace(plan, pace=pace, hazard=hazards, flow=flow, ends=flow)
         streams = opened(grid, roads)
         advance(streams, plan, grid, 0)
         left = [plain_trips.time_left(trip, roads) for trip in as_plain(streams).values()]

@@ -2,13 +2,15 @@
 
 The tables depend on the network and the grid alone, both public. Anchors are drawn by length of
 road, the first of them one in every cell that has a node. Every node knows the time that is left to
-each of them and the rank of the next arc: five bytes per anchor and node.
+each of them and the rank of the next arc: five bytes per anchor and node. Ways between anchors also
+tell how long it usually takes to go so far as the crow flies.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +26,7 @@ from retrasyn.errors import CheckpointError, InputError, OutputError
 from retrasyn.randomness.kernels import words_at
 from retrasyn.randomness.words import address
 from retrasyn.roads import way_kernels
+from retrasyn.roads.coordinates import is_degrees
 from retrasyn.roads.network import CLASS_RATIO, Arcs, RoadNetwork
 
 if TYPE_CHECKING:
@@ -43,6 +46,8 @@ Progress = Callable[[int, int], None]
 _MOST_ARCS = 256  # that may leave a node: their ranks are bytes
 _INSIDE = 2.0**-40  # of the box, which nodes keep off its upper edges, so rounding cannot cross one
 _LEAST_WEIGHT = 1e-9  # of a node, relative to the mean, so that none is ruled out
+_LEAST_SPREAD = 1e-12  # of distances, in logarithms, that tells a power
+_POWERS = (0.5, 1.0)  # of distance: a longer way is rather a faster one, on larger roads
 _FORM = b"retrasyn next hops 1"
 
 Tables = tuple[npt.NDArray[np.float32], npt.NDArray[np.uint8]]
@@ -67,6 +72,9 @@ class NextHops:
     anchor_cells: npt.NDArray[np.uint16]  # [n_anchors]
     times: npt.NDArray[np.float32]  # [n_anchors, n_nodes], left to the anchor
     ranks: npt.NDArray[np.uint8]  # [n_anchors, n_nodes], of the next arc among the node's
+    stretch: float  # height of a cell on the ground, in its widths
+    usual_time: float  # that a way takes to a place one cell width away as the crow flies
+    usual_power: float  # of the distance, to which that time grows
 
     @classmethod
     def of(
@@ -93,6 +101,10 @@ class NextHops:
         slow = slownesses(network)
         duration = np.maximum(network.length * slow, np.finfo(float).tiny)[arcs.edge]
         times, ranks = _tables(arcs, duration, anchors, n_threads, progress)
+        stretch = grid.cell_height / grid.cell_width
+        if is_degrees(network.crs, box):
+            stretch /= math.cos(math.radians((box.y0 + box.y1) / 2))
+        usual = usual_times(times[:, anchors], x[anchors], stretch * y[anchors])
         return cls(
             x=x,
             y=y,
@@ -109,6 +121,9 @@ class NextHops:
             anchor_cells=cells[anchors],
             times=times,
             ranks=ranks,
+            stretch=stretch,
+            usual_time=usual[0],
+            usual_power=usual[1],
         )
 
     @property
@@ -164,6 +179,30 @@ def draw_anchors(
     fewest = min(wanted, FEWEST_BY_CELL * places.size)
     n_anchors = min(max(min(wanted, room), fewest), utmost, n_nodes)
     return np.sort(order[:n_anchors]).astype(np.int32)
+
+
+def usual_times(
+    times: npt.NDArray[np.float32], x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]
+) -> tuple[float, float]:
+    """Fit times between places by a multiple of a power of the distance; return both.
+
+    Logarithms are fitted by least squares. As many more places are far apart than close together,
+    a pair counts as much as the inverse of its distance: then all distances count alike.
+    """
+    far = np.hypot(x[:, None] - x, y[:, None] - y)
+    apart = (far > 0) & (times > 0)
+    if not apart.any():
+        return 1.0, 1.0
+    log_far, log_times = np.log(far[apart]), np.log(times[apart].astype(np.float64))
+    weights = 1.0 / far[apart]
+    weights /= weights.sum()
+    middle, mean = (weights * log_far).sum(), (weights * log_times).sum()
+    spread = (weights * (log_far - middle) ** 2).sum()
+    power = _POWERS[1]
+    if spread > _LEAST_SPREAD:
+        slope = (weights * (log_far - middle) * (log_times - mean)).sum() / spread
+        power = float(np.clip(slope, *_POWERS))
+    return float(np.exp(mean - power * middle)), power
 
 
 def _in_cells(

@@ -265,12 +265,13 @@ class Trips:
         if context.mass is not None:
             near = table >= 0
             flow = np.bincount(table[near], context.mass[near], context.grid.n_cells).astype(float)
-        _entering(context)
+        # Trips gather on large roads; they begin and end more evenly along all of them.
+        ends = np.sqrt(_entering(context) * roads.cell_weights)
         return TripPlan(
             roads=roads,
             target=context.size,
             flow=roads.shares_on(roads.drivable, flow),
-            enter=roads.shares_on(roads.cell_weights > 0, memory.enter),
+            ends=roads.shares_on(roads.cell_weights > 0, ends),
             hazard=context.hazard,
             alarm=context.alarm,
             speeds=context.speeds,

@@ -113,6 +113,9 @@ def begin_trips(
     ranks: npt.NDArray[np.uint8],
     node_x: npt.NDArray[np.float64],
     node_y: npt.NDArray[np.float64],
+    stretch: float,
+    usual_time: float,
+    usual_power: float,
     cells: npt.NDArray[np.uint16],
     anchor: npt.NDArray[np.uint16],
     own: npt.NDArray[np.float64],
@@ -123,9 +126,9 @@ def begin_trips(
     """Draw start, speed and goal of every new stream.
 
     `keys` are those of cell, node, speed, duration, then of every goal, twice. The goal is the one
-    of eight anchors to which the trip takes most nearly the time drawn from `survival`: the chance,
-    by age from 0 on, to live on. If the start is all eight, eight more are drawn; if it is those
-    too, the trip goes to the farthest anchor.
+    of eight anchors to whose distance it usually takes most nearly the time drawn from `survival`:
+    the chance, by age from 0 on, to live on. If the start is all eight, eight more are drawn; if it
+    is those too, the trip goes to the farthest anchor.
     """
     for i in range(ids.size):
         cell = _pick(start_slots, word_at(keys[0], np.uint64(ids[i])))
@@ -143,7 +146,10 @@ def begin_trips(
             drawn = _pick(goal_slots, word_at(keys[4 + k], np.uint64(ids[i])))
             if anchors[drawn] == start:
                 continue
-            taken = math.log(times[drawn, start] / (speed * factor) + 0.5)
+            right = node_x[anchors[drawn]] - node_x[start]
+            up = stretch * (node_y[anchors[drawn]] - node_y[start])
+            usual = usual_time * math.hypot(right, up) ** usual_power
+            taken = math.log(usual / (speed * factor) + 0.5)
             if abs(taken - wanted) < least:
                 goal, least = drawn, abs(taken - wanted)
         if goal < 0:

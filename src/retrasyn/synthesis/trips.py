@@ -42,13 +42,14 @@ _SPREAD_SCALE = 0.2  # of the prior
 _FIT_RATE = 0.15
 _GROWTH = 1.1  # of a threshold's answers, after which speeds are fitted again
 _FACTORS = (2 / 3, 3 / 2)  # of speed by cell
-_FACTOR_MEMORY, _FACTOR_RATE, _FACTOR_SLACK = 0.9, 0.3, 0.35
+_FACTOR_MEMORY, _FACTOR_RATE, _FACTOR_SLACK = 0.9, 0.3, 0.2
 _MISSING = (0.25, 4.0)  # how much births may favour a cell
-_LEAST_SHARE = 1e-9  # of goals in a cell: there may be no anchor where people enter
+_LEAST_SHARE = 1e-9  # of goals in a cell: there may be no anchor where trips end
 _FEW = 100  # streams up to which nobody knows where some are missing
 _ALARM = 0.5
 _CROWDED = 1.1  # factor of speed in a cell that has had too many streams for a while
-_RELIEF = 0.2  # share of a cell's streams that may end for relief
+_RELIEF = 0.1  # share of a cell's streams that may end for relief
+_GOAL_POWERS = (1, 3)  # of how many are missing, by which goals are favoured: as a rule, in alarm
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +262,9 @@ class TripShard(RankedShard):
             roads.ranks,
             roads.x,
             roads.y,
+            roads.stretch,
+            roads.usual_time,
+            roads.usual_power,
             streams.cells[born],
             streams.anchor[born],
             streams.own[born],
@@ -277,7 +281,7 @@ class TripPlan:
     roads: NextHops
     target: int
     flow: Vector  # [n_cells], where streams should be; sums to 1
-    enter: Vector  # [n_cells], where people enter; sums to 1
+    ends: Vector  # [n_cells], where trips begin and end; sums to 1
     hazard: Vector  # of quitting, by age from 1 on
     alarm: float  # how surely people do other things than they used to, 0 to 1
     speeds: SpeedMemory | None
@@ -351,13 +355,14 @@ class TripPlan:
         counts: npt.NDArray[np.int64],
         pace: Pace,
     ) -> None:
-        """Begin new trips where people enter and streams are missing, and likewise end them."""
+        """Begin new trips where trips usually begin and streams are missing, and so end them."""
         n, roads = counts.sum(), self.roads
         missing = np.clip((self.flow * n + 0.5) / (counts + 0.5), *_MISSING)
         if n <= _FEW:
             missing = np.ones(counts.size)
         in_cell = np.bincount(roads.anchor_cells, minlength=counts.size)  # anchors
-        goals = (self.enter * missing + _LEAST_SHARE) / np.maximum(in_cell, 1)
+        favoured = missing ** _GOAL_POWERS[self.alarm > _ALARM]
+        goals = (self.ends * favoured + _LEAST_SHARE) / np.maximum(in_cell, 1)
         purposes = ["start cell", "start node", "own speed", "duration"]
         purposes += [f"goal {k}" for k in range(2 * trip_kernels.N_GOALS)]
         shards.each(
@@ -366,7 +371,7 @@ class TripPlan:
             next_id,
             n_born,
             np.array([step.key(purpose) for purpose in purposes], np.uint64),
-            _alias(self.enter * missing**2),
+            _alias(self.ends * missing**2),
             _alias(goals[roads.anchor_cells]),
             np.cumprod(np.append(1.0, 1.0 - self.hazard)),
             pace.speed,
