@@ -363,15 +363,17 @@ def test_what_rounding_leaves_goes_to_the_last_neighbour():
     assert moved.tolist() == [3]
 
 
-@given(st.lists(st.booleans(), max_size=60))
-def test_points_are_compacted_with_their_streams(alive):
-    n = len(alive)
-    kept = np.where(alive, 1, shared.ENDED).astype(np.uint16)
-    x, y = np.arange(n) * 1.0, np.arange(n) * -1.0
-    kernels.compact_points(x, y, kept)
-    expected = [i for i in range(n) if alive[i]]
-    assert x[: len(expected)].tolist() == expected
-    assert (-y[: len(expected)]).tolist() == expected
+def test_a_surplus_does_not_depend_on_the_guess_of_where_it_ends():
+    """Neither if far too many streams are looked at, nor if too few are at first."""
+    ends = []
+    for spare in (steered_steps._SPARE, 1e4, -1e4):
+        streams = crowd(4, 3000, 2)
+        plan = plan_of(QuitByLength(), streams, 4, 2000, 2, scale=1e4)
+        with patch.object(steered_steps, "_SPARE", spare):
+            advance(streams, plan, 4)
+        ends.append(streams.ids[: streams.n].tolist())
+    assert ends[0] == ends[1] == ends[2]
+    assert len(ends[0]) == 2000
 
 
 @given(
