@@ -247,16 +247,22 @@ def count_ended(kept: npt.NDArray[np.uint16]) -> int:
 
 @njit(nogil=True, cache=True)
 def keep(
-    column: npt.NDArray[Any], kept: npt.NDArray[np.uint16], place: int, out: npt.NDArray[Any]
+    column: npt.NDArray[Any],
+    kept: npt.NDArray[np.uint16],
+    place: int,
+    end: int,
+    out: npt.NDArray[Any],
 ) -> int:
-    """Write the values of streams that have not ended to `out` from a place on; return the next.
+    """Write the values of streams that have not ended to `out`, from a place on; return the next.
 
-    `out` may be the array that `column` is a part of, if nothing is written behind what is read.
+    Nothing is written at `end` or behind it. `out` may be the array that `column` is a part of, if
+    nothing is written behind what is read.
     """
     for i in range(column.size):
-        if kept[i] != ENDED:
-            out[place] = column[i]
-            place += 1
+        if place == end:  # all others have ended
+            break
+        out[place] = column[i]  # the next one overwrites it if this one has ended: no branch
+        place += kept[i] != ENDED
     return place
 
 
@@ -327,7 +333,6 @@ _DIRECTIONS = 9
 _STAYING = 4  # place of the cell itself among its neighbours
 N_CLASSES = 64  # of ids, by remainder
 _CLASS_MASK = N_CLASSES - 1
-UNITS = 2.0**32  # of a probability: 200 million streams stay below 2^63, at up to 10 each
 
 
 @njit(inline="always")
@@ -342,25 +347,18 @@ def _hazard(
 
 
 @njit(nogil=True, cache=True)
-def sum_hazards(
+def count_ages(
     cells: npt.NDArray[np.uint16],
     entered: npt.NDArray[np.int32],
     t: int,
-    by_age: npt.NDArray[np.float64],
-    by_cell: npt.NDArray[np.float64],
-    factor: float,
-    cap: float,
-) -> tuple[np.int64, np.int64]:
-    """Return the sums over streams of by_age alone, and of the capped probability, in UNITS.
-
-    Integer sums do not depend on how streams are split and ordered; float sums do.
-    """
-    plain = capped = np.int64(0)
+    n_ages: int,
+    n_cells: int,
+) -> npt.NDArray[np.int64]:
+    """Count streams by age and cell, [n_ages, n_cells], from age 1 on; the last are all older."""
+    counts = np.zeros((n_ages, n_cells), np.int64)
     for i in range(cells.size):
-        age = t - entered[i]
-        plain += np.int64(by_age[min(age, by_age.size) - 1] * UNITS)
-        capped += np.int64(min(cap, factor * _hazard(age, cells[i], by_age, by_cell)) * UNITS)
-    return plain, capped
+        counts[min(t - entered[i], n_ages) - 1, cells[i]] += 1
+    return counts
 
 
 @njit(nogil=True, cache=True)

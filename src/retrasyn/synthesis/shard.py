@@ -294,15 +294,15 @@ class ShardBase:
         for part, before, after in zip(parts, gone[:-1], gone[1:], strict=True):
             edge = part.stop if part is parts[-1] else part.stop - after
             tail = {name: column[edge : part.stop].copy() for name, column in columns.items()}
-            sources[part.start] = part.start - before, edge, tail
+            sources[part.start] = part.start - before, part.stop - after, edge, tail
 
         def work(part: slice) -> None:
-            begin, edge, tail = sources[part.start]
-            main, end = slice(part.start, edge), slice(edge, edge + tail["cells"].size)
+            begin, end, edge, tail = sources[part.start]
+            main, rest = slice(part.start, edge), slice(edge, edge + tail["cells"].size)
             for name, column in columns.items():
                 out = getattr(streams, name)
-                place = kernels.keep(column[main], kept[main], begin, out)
-                kernels.keep(tail[name], kept[end], place, out)
+                place = kernels.keep(column[main], kept[main], begin, end, out)
+                kernels.keep(tail[name], kept[rest], place, end, out)
 
         if len(parts) == 1:
             work(parts[0])

@@ -33,6 +33,7 @@ _OLD = [50, 60, 72, 86, 103, 125, 150, 180, 215, 260, 320, 400]
 AGE_EDGES = np.array(_YOUNG + _OLD)
 """First age of each bucket; the last bucket is open."""
 _ROUNDS = 16
+_UNITS = 2.0**32  # of a probability: 200 million streams stay below 2^63, at up to 10 each
 _KEPT_PULL = 0.95  # exponent applied to the last pull at the next timestamp
 _MOST = 0.98
 _FLOOR = 1e-12  # lets a stream that would never quit end, but last
@@ -57,13 +58,14 @@ class OrderedShard(RankedShard):
 
     __slots__ = ()
 
-    def sum_hazards(self, t: int, law: Law) -> tuple[int, int]:
-        """Return the sums of by_age alone and of the quitting probability, in units of 2^-32."""
+    def count_ages(self, t: int, n_ages: int) -> npt.NDArray[np.int64]:
+        """Return how many streams have which age in which cell: [n_ages, n_cells]."""
         _, cells, entered = self.streams.living()
-        sums = self._over_slices(
-            lambda part: kernels.sum_hazards(cells[part], entered[part], t, *law)
+        n_cells = self.grid.n_cells
+        counts = self._over_slices(
+            lambda part: kernels.count_ages(cells[part], entered[part], t, n_ages, n_cells)
         )
-        return sum(int(plain) for plain, _ in sums), sum(int(capped) for _, capped in sums)
+        return total(counts)
 
     def draw_quits(self, t: int, key: int, law: Law) -> int:
         """Draw who quits; return how many survive."""
@@ -224,9 +226,9 @@ class OrderedPlan:
         """
         by_age, by_cell, factor, cap = law
         weights = np.minimum(cap, factor * (by_age[:, None] * by_cell)) + _FLOOR
-        _, quitting = _sums(shards, step.t, law)
+        counts = total(shards.each(OrderedShard.count_ages, step.t, by_age.size))
         wanted = max(n_surplus + _SPARE * (n_surplus + 1) ** 0.5, 1.0)
-        reach = wanted / max(quitting / kernels.UNITS, _FLOOR * n_alive)
+        reach = wanted / max(_sum(counts, weights) / _UNITS, _FLOOR)
         while True:
             floors = np.exp(-weights * reach) * _BIT_BELOW  # [n_ages, n_cells]
             found = shards.each(
@@ -247,10 +249,11 @@ class OrderedPlan:
         """Return the quitting law, scaled so that the sum is kept and enough streams quit."""
         factor, cap = 1.0, self.cap
         if self.keeps_sum and step.n_streams:
-            plain, tilted = _sums(shards, step.t, (self.by_age, self.by_cell, 1.0, np.inf))
+            counts = total(shards.each(OrderedShard.count_ages, step.t, self.by_age.size))
+            hazards = self.by_age[:, None] * self.by_cell  # [n_ages, n_cells]
+            plain, tilted = _sum(counts, self.by_age[:, None]), _sum(counts, hazards)
             factor = plain / tilted if tilted > 0 else 1.0
-            _, quitting = _sums(shards, step.t, (self.by_age, self.by_cell, factor, cap))
-            expected = quitting / kernels.UNITS
+            expected = _sum(counts, np.minimum(cap, factor * hazards)) / _UNITS
             if 0 < expected < self.at_least:
                 more = self.at_least / expected
                 factor, cap = factor * more, min(_MOST, cap * more)
@@ -309,7 +312,6 @@ class OrderedPlan:
         return ByMap.of(step, self.fine_map, lengths, self.parked)
 
 
-def _sums(shards: Workers[OrderedShard], t: int, law: Law) -> tuple[int, int]:
-    """Sum by_age alone and the quitting probability over all streams, as integers."""
-    sums = shards.each(OrderedShard.sum_hazards, t, law)
-    return sum(plain for plain, _ in sums), sum(capped for _, capped in sums)
+def _sum(counts: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> int:
+    """Sum values by age and cell over streams, in _UNITS: integers add up alike on any machine."""
+    return int((counts * (values * _UNITS).astype(np.int64)).sum())
