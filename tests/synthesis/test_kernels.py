@@ -1,13 +1,17 @@
 """Alias tables, thresholds and compaction: exact where nothing is random."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from retrasyn.synthesis import kernels
-from retrasyn.synthesis.shard import MIN_SLICE, over_slices, slices
+from retrasyn.space import Box, Grid
+from retrasyn.synthesis import kernels, shard
+from retrasyn.synthesis.shard import MIN_SLICE, Streams, over_slices, slices
+from retrasyn.synthesis.synthesizer import make_shard
 
 weights = st.one_of(st.just(0.0), st.floats(1e-9, 1.0))
 
@@ -66,18 +70,38 @@ def test_floors_let_nobody_or_everybody_pass_at_the_ends():
     assert kernels.find_floors(counts, weight, 0.0).tolist() == [2**64 - 1] * 2
 
 
-@given(st.lists(st.booleans(), max_size=60))
-def test_compaction_keeps_the_living_in_order(alive):
-    n = len(alive)
-    ids, entered = np.arange(n) * 3, np.arange(n, dtype=np.int32)
-    cells = np.zeros(n, np.uint16)
-    moved = np.where(alive, np.arange(n) % 7, kernels.ENDED).astype(np.uint16)
-    kept = kernels.compact(ids, cells, entered, moved)
-    expected = [i for i in range(n) if alive[i]]
-    assert kept == len(expected)
-    assert ids[:kept].tolist() == [3 * i for i in expected]
-    assert entered[:kept].tolist() == expected
-    assert cells[:kept].tolist() == [i % 7 for i in expected]
+@given(
+    st.lists(st.sampled_from([0.0, 0.1, 0.9, 1.0]), min_size=1, max_size=6),
+    st.integers(1, 40),
+    st.integers(1, 5),
+    st.booleans(),
+    st.integers(0, 9999),
+)
+def test_the_living_keep_their_order_and_their_columns(ending, each, n_threads, roads, seed):
+    """However many end in which part of the streams, and however many threads remove them."""
+    random = np.random.default_rng(seed)
+    ended = np.concatenate([random.random(each) < share for share in ending])
+    n = ended.size
+    streams = Streams(np.arange(n) * 3, np.zeros(n, np.uint16), np.arange(n, dtype=np.int32), n)
+    streams.follow_points()
+    streams.x[:], streams.y[:] = np.arange(n) * 1.0, np.arange(n) * -1.0
+    if roads:
+        streams.follow_roads()
+        streams.arc[:], streams.own[:] = np.arange(n), np.arange(n) / 7
+    one = make_shard(0, 1, grid=Grid(Box(0, 0, 1, 1), 3), n_threads=n_threads)
+    one.streams = streams
+    with patch.object(shard, "MIN_SLICE", 8):
+        one._fresh_marks()[:] = np.where(ended, kernels.ENDED, np.arange(n) % 7)
+        one._remove_ended()
+    expected = np.flatnonzero(~ended)
+    columns = streams.columns()
+    assert (columns["ids"] // 3).tolist() == expected.tolist()
+    assert columns["entered"].tolist() == columns["x"].tolist() == expected.tolist()
+    assert columns["cells"].tolist() == (expected % 7).tolist()
+    assert (-columns["y"]).tolist() == expected.tolist()
+    if roads:
+        assert columns["arc"].tolist() == expected.tolist()
+        assert columns["own"].tolist() == (expected / 7).tolist()
 
 
 @given(st.integers(0, 10 * MIN_SLICE), st.integers(1, 9))

@@ -1,5 +1,6 @@
 """Steps in order against plain loops: quits, a surplus, ends as seen, steering."""
 
+from collections import Counter
 from unittest.mock import patch
 
 import numpy as np
@@ -129,18 +130,19 @@ def test_the_age_buckets_are_those_of_the_plain_loop():
     st.sampled_from([0.2, 0.95, np.inf]),
     seeds,
 )
-def test_sums_of_hazards_equal_the_plain_loop(side, n, oldest, factor, cap, seed):
+def test_ages_and_quits_equal_the_plain_loop(side, n, oldest, factor, cap, seed):
     streams, random = crowd(side, n, seed), np.random.default_rng(seed)
     by_age, by_cell = random.random(oldest), random.random(side * side) * 3
     ids, cells, entered = streams.living()
-    sums = kernels.sum_hazards(cells, entered, T, by_age, by_cell, factor, cap)
-    plain, capped = (total / kernels.UNITS for total in sums)
+    found = kernels.count_ages(cells, entered, T, oldest, side * side)
+    seen = Counter(
+        (min(age, oldest) - 1, cell) for age, cell in zip(ages_of(streams), cells, strict=True)
+    )
+    assert {(a, c): found[a, c] for a, c in zip(*np.nonzero(found), strict=True)} == seen
     hazards = [by_age[min(age, oldest) - 1] for age in ages_of(streams)]
     probabilities = [
         min(cap, factor * h * by_cell[cell]) for h, cell in zip(hazards, cells, strict=True)
     ]
-    assert plain == pytest.approx(sum(hazards))
-    assert capped == pytest.approx(sum(probabilities))
     kept = np.empty(n, np.uint16)
     n_alive = kernels.draw_quits(
         ids, cells, entered, T, np.uint64(address(SEED, T, "quit")), by_age, by_cell, factor, cap,
@@ -363,15 +365,17 @@ def test_what_rounding_leaves_goes_to_the_last_neighbour():
     assert moved.tolist() == [3]
 
 
-@given(st.lists(st.booleans(), max_size=60))
-def test_points_are_compacted_with_their_streams(alive):
-    n = len(alive)
-    kept = np.where(alive, 1, shared.ENDED).astype(np.uint16)
-    x, y = np.arange(n) * 1.0, np.arange(n) * -1.0
-    kernels.compact_points(x, y, kept)
-    expected = [i for i in range(n) if alive[i]]
-    assert x[: len(expected)].tolist() == expected
-    assert (-y[: len(expected)]).tolist() == expected
+def test_a_surplus_does_not_depend_on_the_guess_of_where_it_ends():
+    """Neither if far too many streams are looked at, nor if too few are at first."""
+    ends = []
+    for spare in (steered_steps._SPARE, 1e4, -1e4):
+        streams = crowd(4, 3000, 2)
+        plan = plan_of(QuitByLength(), streams, 4, 2000, 2, scale=1e4)
+        with patch.object(steered_steps, "_SPARE", spare):
+            advance(streams, plan, 4)
+        ends.append(streams.ids[: streams.n].tolist())
+    assert ends[0] == ends[1] == ends[2]
+    assert len(ends[0]) == 2000
 
 
 @given(

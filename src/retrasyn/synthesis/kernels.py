@@ -1,6 +1,7 @@
 """Compiled kernels for one timestamp of the synthetic population (Sec. III-D)."""
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -236,21 +237,33 @@ def keys_above(
 
 
 @njit(nogil=True, cache=True)
-def compact(
-    ids: npt.NDArray[np.int64],
-    cells: npt.NDArray[np.uint16],
-    entered: npt.NDArray[np.int32],
-    moved: npt.NDArray[np.uint16],
+def count_ended(kept: npt.NDArray[np.uint16]) -> int:
+    """Count the streams that are marked as ended."""
+    n_ended = 0
+    for i in range(kept.size):
+        n_ended += kept[i] == ENDED
+    return n_ended
+
+
+@njit(nogil=True, cache=True)
+def keep(
+    column: npt.NDArray[Any],
+    kept: npt.NDArray[np.uint16],
+    place: int,
+    end: int,
+    out: npt.NDArray[Any],
 ) -> int:
-    """Remove ended streams in place; return how many survive."""
-    n_kept = 0
-    for i in range(ids.size):
-        cell = moved[i]
-        ids[n_kept] = ids[i]
-        entered[n_kept] = entered[i]
-        cells[n_kept] = cell
-        n_kept += cell != ENDED
-    return n_kept
+    """Write the values of streams that have not ended to `out`, from a place on; return the next.
+
+    Nothing is written at `end` or behind it. `out` may be the array that `column` is a part of, if
+    nothing is written behind what is read.
+    """
+    for i in range(column.size):
+        if place == end:  # all others have ended
+            break
+        out[place] = column[i]  # the next one overwrites it if this one has ended: no branch
+        place += kept[i] != ENDED
+    return place
 
 
 @njit(nogil=True, cache=True)
@@ -275,6 +288,22 @@ def count_cells(cells: npt.NDArray[np.uint16], n_cells: int) -> npt.NDArray[np.i
         if cells[i] != ENDED:
             counts[cells[i]] += 1
     return counts
+
+
+@njit(nogil=True, cache=True)
+def scale_points(
+    x: npt.NDArray[np.float64],
+    y: npt.NDArray[np.float64],
+    corner: tuple[float, float],
+    width: float,
+    height: float,
+    x_out: npt.NDArray[np.float64],
+    y_out: npt.NDArray[np.float64],
+) -> None:
+    """Turn points in cell widths into points of the box."""
+    for i in range(x.size):
+        x_out[i] = corner[0] + x[i] * width
+        y_out[i] = corner[1] + y[i] * height
 
 
 @njit(nogil=True, cache=True)
@@ -304,7 +333,6 @@ _DIRECTIONS = 9
 _STAYING = 4  # place of the cell itself among its neighbours
 N_CLASSES = 64  # of ids, by remainder
 _CLASS_MASK = N_CLASSES - 1
-UNITS = 2.0**32  # of a probability: 200 million streams stay below 2^63, at up to 10 each
 
 
 @njit(inline="always")
@@ -319,25 +347,18 @@ def _hazard(
 
 
 @njit(nogil=True, cache=True)
-def sum_hazards(
+def count_ages(
     cells: npt.NDArray[np.uint16],
     entered: npt.NDArray[np.int32],
     t: int,
-    by_age: npt.NDArray[np.float64],
-    by_cell: npt.NDArray[np.float64],
-    factor: float,
-    cap: float,
-) -> tuple[np.int64, np.int64]:
-    """Return the sums over streams of by_age alone, and of the capped probability, in UNITS.
-
-    Integer sums do not depend on how streams are split and ordered; float sums do.
-    """
-    plain = capped = np.int64(0)
+    n_ages: int,
+    n_cells: int,
+) -> npt.NDArray[np.int64]:
+    """Count streams by age and cell, [n_ages, n_cells], from age 1 on; the last are all older."""
+    counts = np.zeros((n_ages, n_cells), np.int64)
     for i in range(cells.size):
-        age = t - entered[i]
-        plain += np.int64(by_age[min(age, by_age.size) - 1] * UNITS)
-        capped += np.int64(min(cap, factor * _hazard(age, cells[i], by_age, by_cell)) * UNITS)
-    return plain, capped
+        counts[min(t - entered[i], n_ages) - 1, cells[i]] += 1
+    return counts
 
 
 @njit(nogil=True, cache=True)
@@ -374,10 +395,9 @@ def surplus_keys(
     by_cell: npt.NDArray[np.float64],
     factor: float,
     cap: float,
-    floor: float,
     keys: npt.NDArray[np.float64],
 ) -> None:
-    """Write -ln(U) / (p + floor) for every surviving stream, infinity for ended ones."""
+    """Write -ln(U) / p for every surviving stream, infinity for ended ones."""
     for i in range(ids.size):
         if kept[i] == ENDED:
             keys[i] = math.inf
@@ -385,19 +405,37 @@ def surplus_keys(
         word = word_at(key, np.uint64(ids[i]))
         uniform = (np.float64(word >> _SHIFT_11) + 0.5) * _TO_UNIT_53
         p = min(cap, factor * _hazard(t - entered[i], kept[i], by_age, by_cell))
-        keys[i] = -math.log(uniform) / (p + floor)
+        keys[i] = -math.log(uniform) / p
 
 
 @njit(nogil=True, cache=True)
-def compact_points(
-    x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], kept: npt.NDArray[np.uint16]
-) -> None:
-    """Remove the points of ended streams in place."""
-    n_kept = 0
-    for i in range(kept.size):
-        x[n_kept] = x[i]
-        y[n_kept] = y[i]
-        n_kept += kept[i] != ENDED
+def keys_within(
+    ids: npt.NDArray[np.int64],
+    entered: npt.NDArray[np.int32],
+    kept: npt.NDArray[np.uint16],
+    t: int,
+    key: np.uint64,
+    weights: npt.NDArray[np.float64],
+    floors: npt.NDArray[np.uint64],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """List the surviving streams whose word reaches the floor, with keys -ln(U) / w.
+
+    `weights` and `floors` [n_ages, n_cells] begin with age 1; the last row is of all older streams.
+    """
+    places = np.empty(ids.size, np.int64)
+    keys = np.empty(ids.size)
+    lowest, oldest = floors.min(), weights.shape[0]
+    n_found = 0
+    for i in range(ids.size):
+        word = word_at(key, np.uint64(ids[i]))
+        if word < lowest or kept[i] == ENDED:  # most streams stop here, before the tables
+            continue
+        age = min(t - entered[i], oldest) - 1
+        if word >= floors[age, kept[i]]:
+            uniform = (np.float64(word >> _SHIFT_11) + 0.5) * _TO_UNIT_53
+            places[n_found], keys[n_found] = i, -math.log(uniform) / weights[age, kept[i]]
+            n_found += 1
+    return places[:n_found].copy(), keys[:n_found].copy()
 
 
 @njit(nogil=True, cache=True)

@@ -96,16 +96,9 @@ class CompetingShard(ShardBase):
         between = self._keys >= 0
         return n_found, n_sure, self._keys[between], ids[self._places[between]]
 
-    def end_surplus(self, last_key: float, last_id: int) -> None:
-        """End the streams found, up to the last one, by (key, id)."""
-        ids = self.streams.ids[self._places]
-        ended = (self._keys < last_key) | ((self._keys == last_key) & (ids <= last_id))
-        self._kept[self._places[ended]] = kernels.ENDED
-
     def settle(self) -> None:
         """Remove ended streams and move all others to their next cell."""
-        ids, cells, entered = self.streams.living()
-        self.streams.n = kernels.compact(ids, cells, entered, self._kept)
+        self._remove_ended()
 
     def _weighed(self, weighing: Weighing) -> npt.NDArray[np.uint16]:
         """Return the cell that determines each stream's weight."""
@@ -196,7 +189,7 @@ class CompetingPlan:
         if n_between:
             last = np.lexsort((ids, keys))[n_between - 1]
             last_key, last_id = keys[last], ids[last]
-        shards.each(CompetingShard.end_surplus, float(last_key), int(last_id))
+        shards.each(CompetingShard.end_found, float(last_key), int(last_id))
 
 
 def _wandering(move: npt.NDArray[np.float64], grid: Grid) -> npt.NDArray[np.float64]:

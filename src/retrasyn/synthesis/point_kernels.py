@@ -16,6 +16,8 @@ _SHIFT_11, _SHIFT_12 = np.uint64(11), np.uint64(12)
 _SHIFT_16, _SHIFT_32, _SHIFT_48 = np.uint64(16), np.uint64(32), np.uint64(48)
 _TO_UNIT_16, _TO_UNIT_32 = 2.0**-16, 2.0**-32
 _TO_UNIT_52, _TO_UNIT_53 = 2.0**-52, 2.0**-53
+_ROUNDED_UP = 1.0 + 1e-9
+_BLOCK = 256  # streams looked at together, so that the compiler can vectorise what they draw
 
 
 @njit(inline="always")
@@ -50,6 +52,57 @@ def _uniform_in(word: np.uint64, column: np.int64, row: np.int64) -> tuple[float
     )
 
 
+@njit(inline="always")
+def _nearest_places(
+    ids: npt.NDArray[np.int64],
+    places: npt.NDArray[np.int64],
+    keys: npt.NDArray[np.uint64],
+    corners: npt.NDArray[np.float64],
+    after: npt.NDArray[np.uint16],
+    x: npt.NDArray[np.float64],
+    y: npt.NDArray[np.float64],
+    names: npt.NDArray[np.uint64],
+    room: npt.NDArray[np.float64],
+) -> None:
+    """Put the streams at these places at the nearest of a few points of their new cells."""
+    n = places.size
+    was_x, was_y, columns, rows, now_x, now_y, nearest = room
+    for j in range(n):
+        i = places[j]
+        names[j], was_x[j], was_y[j] = np.uint64(ids[i]), x[i], y[i]
+        columns[j], rows[j] = corners[after[i], 0], corners[after[i], 1]
+    nearest[:n] = math.inf
+    for attempt in range(keys.size):
+        key = keys[attempt]
+        for j in range(n):  # no branch, so that the compiler can vectorise it
+            new_x, new_y = _uniform_in(word_at(key, names[j]), columns[j], rows[j])
+            right, up = new_x - was_x[j], new_y - was_y[j]
+            far = right * right + up * up
+            closer = far < nearest[j]
+            nearest[j] = far if closer else nearest[j]
+            now_x[j] = new_x if closer else now_x[j]
+            now_y[j] = new_y if closer else now_y[j]
+    for j in range(n):
+        x[places[j]], y[places[j]] = now_x[j], now_y[j]
+
+
+@njit(inline="always")
+def _most_falls(
+    surface: npt.NDArray[np.float64], lengths: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return how far a step can fall at most that stays in a cell: [n_cells]."""
+    side = surface.shape[0] - 1
+    falls = np.empty(lengths.size)
+    for cell in range(falls.size):
+        slope_x = slope_y = 0.0
+        for corner in range(4):  # the slopes of the four parts of a cell, at their edges
+            part = surface[cell // side + corner // 2, cell % side + corner % 2]
+            slope_x = max(slope_x, abs(part[1]), abs(part[1] + part[3]))
+            slope_y = max(slope_y, abs(part[2]), abs(part[2] + part[3]))
+        falls[cell] = lengths[cell] * math.hypot(slope_x, slope_y) * _ROUNDED_UP
+    return falls
+
+
 @njit(nogil=True, cache=True)
 def step_by_density(
     ids: npt.NDArray[np.int64],
@@ -60,6 +113,7 @@ def step_by_density(
     lengths: npt.NDArray[np.float64],
     angles: npt.NDArray[np.float64],
     surface: npt.NDArray[np.float64],
+    corners: npt.NDArray[np.float64],
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.float64],
 ) -> None:
@@ -67,30 +121,46 @@ def step_by_density(
 
     In a new cell it is at the nearest of a few places. `surface` [side + 1, side + 1, 4]
     interpolates the logarithm of the density: a point that stays in its cell and would fall by d
-    turns round with probability 1 - e^-d.
+    turns round with probability 1 - e^-d. `corners` [n_cells, 2] are in cell widths.
+
+    Streams are looked at in blocks, those that stay apart from those that move: then most loops
+    are without branches, and few points need their height.
     """
-    side = surface.shape[0] - 1
-    for i in range(ids.size):
-        column, row = np.int64(after[i]) % side, np.int64(after[i]) // side
-        if before[i] != after[i]:
-            nearest, was_x, was_y = math.inf, x[i], y[i]
-            for attempt in range(newcomer_keys.size):
-                word = word_at(newcomer_keys[attempt], np.uint64(ids[i]))
-                new_x, new_y = _uniform_in(word, column, row)
-                far = (new_x - was_x) ** 2 + (new_y - was_y) ** 2
-                if far < nearest:
-                    nearest, x[i], y[i] = far, new_x, new_y
-            continue
-        word = word_at(key, np.uint64(ids[i]))
-        direction = np.int64(word & _ANGLE_MASK)
-        length = lengths[before[i]]
-        step_x, step_y = length * angles[direction, 0], length * angles[direction, 1]
-        new_x, new_y = _along(x[i], column, step_x), _along(y[i], row, step_y)
-        fall = _height(surface, x[i], y[i]) - _height(surface, new_x, new_y)
-        uniform = np.float64(word >> _SHIFT_12) * _TO_UNIT_52
-        if uniform < fall and uniform < -math.expm1(-fall):  # 1 - e^-d is at most d
-            new_x, new_y = _along(x[i], column, -step_x), _along(y[i], row, -step_y)
-        x[i], y[i] = new_x, new_y
+    falls = _most_falls(surface, lengths)
+    staying, moving = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64)
+    steep, words = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.uint64)
+    room = np.empty((8, _BLOCK))
+    was_x, was_y, columns, rows, now_x, now_y, step_x, step_y = room
+    for first in range(0, ids.size, _BLOCK):
+        n_staying = n_moving = n_steep = 0
+        for i in range(first, min(first + _BLOCK, ids.size)):
+            staying[n_staying], moving[n_moving] = i, i
+            n_staying += before[i] == after[i]
+            n_moving += before[i] != after[i]
+        places = moving[:n_moving]
+        _nearest_places(ids, places, newcomer_keys, corners, after, x, y, words, room[:7])
+        for j in range(n_staying):
+            words[j] = word_at(key, np.uint64(ids[staying[j]]))
+        for j in range(n_staying):
+            i, cell, direction = staying[j], after[staying[j]], words[j] & _ANGLE_MASK
+            was_x[j], was_y[j] = x[i], y[i]
+            columns[j], rows[j] = corners[cell, 0], corners[cell, 1]
+            step_x[j] = lengths[cell] * angles[direction, 0]
+            step_y[j] = lengths[cell] * angles[direction, 1]
+            steep[n_steep] = j
+            n_steep += np.float64(words[j] >> _SHIFT_12) * _TO_UNIT_52 < falls[cell]
+        for j in range(n_staying):
+            now_x[j] = _along(was_x[j], columns[j], step_x[j])
+            now_y[j] = _along(was_y[j], rows[j], step_y[j])
+        for k in range(n_steep):
+            j = steep[k]
+            fall = _height(surface, was_x[j], was_y[j]) - _height(surface, now_x[j], now_y[j])
+            uniform = np.float64(words[j] >> _SHIFT_12) * _TO_UNIT_52
+            if uniform < fall and uniform < -math.expm1(-fall):  # 1 - e^-d is at most d
+                now_x[j] = _along(was_x[j], columns[j], -step_x[j])
+                now_y[j] = _along(was_y[j], rows[j], -step_y[j])
+        for j in range(n_staying):
+            x[staying[j]], y[staying[j]] = now_x[j], now_y[j]
 
 
 @njit(inline="always")

@@ -55,6 +55,13 @@ def angles() -> npt.NDArray[np.float64]:
     return np.stack([np.cos(turn), np.sin(turn)], axis=1)
 
 
+@lru_cache(maxsize=4)
+def corners(side: int) -> npt.NDArray[np.float64]:
+    """Return the lower left corner of every cell, in cell widths: [n_cells, 2]."""
+    cells = np.arange(side * side)
+    return np.stack([cells % side, cells // side], axis=1).astype(np.float64)
+
+
 def log_density(grid: Grid, mass: npt.NDArray[np.float64] | None) -> npt.NDArray[np.float64]:
     """Return the surface of ln(arriving mass): [side + 1, side + 1, 4], flat if it is unknown.
 
@@ -122,6 +129,7 @@ class ByDensity:
             self.lengths,
             angles(),
             self.surface,
+            corners(self.surface.shape[0] - 1),
             x,
             y,
         )

@@ -178,13 +178,19 @@ class ShardBase:
         ids = self._own_ids(first_id, first_id + n_born)
         streams.reserve(first + ids.size)
         streams.n = first + ids.size
-        part = slice(first, streams.n)
-        streams.ids[part] = ids
-        streams.entered[part] = t
-        kernels.draw_births(ids, streams.cells[part], np.uint64(key), table)
+        new = slice(first, streams.n)
+        streams.ids[new] = ids
+        streams.entered[new] = t
         if self.continuous and law is not None:
             streams.follow_points()
-            law.place(ids, streams.cells[part], streams.x[part], streams.y[part])
+        cells, x, y = streams.cells[new], streams.x[new], streams.y[new]
+
+        def work(part: slice) -> None:
+            kernels.draw_births(ids[part], cells[part], np.uint64(key), table)
+            if self.continuous and law is not None:
+                law.place(ids[part], cells[part], x[part], y[part])
+
+        over_slices(work, ids.size, self.n_threads)
 
     def _own_ids(self, first: int, end: int) -> npt.NDArray[np.int64]:
         """Return the ids from first to below end that are assigned to this shard."""
@@ -192,6 +198,12 @@ class ShardBase:
         classes = np.arange(self.index, kernels.N_CLASSES, self.n_shards)
         ids = (np.arange(begin, end, kernels.N_CLASSES)[:, None] + classes).ravel()
         return ids[(ids >= first) & (ids < end)]
+
+    def end_found(self, last_key: float, last_id: int) -> None:
+        """End the streams that were found for a surplus, up to the last one, by (key, id)."""
+        ids = self.streams.ids[self._places]
+        ended = (self._keys < last_key) | ((self._keys == last_key) & (ids <= last_id))
+        self._kept[self._places[ended]] = kernels.ENDED
 
     def count_cells(self) -> npt.NDArray[np.int64]:
         """Return the number of streams per cell: [n_cells]."""
@@ -205,7 +217,7 @@ class ShardBase:
         x, y = self.points(key)
         self._midway = False
         if self.sink is None:
-            return {"ids": ids.copy(), "cells": cells.copy(), "x": x, "y": y}
+            return {"ids": self._copied(ids), "cells": self._copied(cells), "x": x, "y": y}
         self.sink.write(t, {"ids": ids, "cells": cells, "x": x, "y": y})
         return {"ids": ids[:0], "cells": cells[:0], "x": x[:0], "y": y[:0]}
 
@@ -234,13 +246,17 @@ class ShardBase:
     def points(self, key: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return the point of every stream: from its path, or drawn uniformly in its cell."""
         grid, n = self.grid, self.streams.n
-        if self.continuous:
-            return (
-                grid.box.x0 + self.streams.x[:n] * grid.cell_width,
-                grid.box.y0 + self.streams.y[:n] * grid.cell_height,
-            )
-        ids, cells, _ = self.streams.living()
         x, y = np.empty(n), np.empty(n)
+        if self.continuous:
+            own_x, own_y = self.streams.x[:n], self.streams.y[:n]
+            corner, size = grid.box[:2], (grid.cell_width, grid.cell_height)
+            self._over_slices(
+                lambda part: kernels.scale_points(
+                    own_x[part], own_y[part], corner, *size, x[part], y[part]
+                )
+            )
+            return x, y
+        ids, cells, _ = self.streams.living()
         self._over_slices(
             lambda part: kernels.draw_points(
                 ids[part],
@@ -260,6 +276,45 @@ class ShardBase:
         self._marks = grown(self._marks, self.streams.n, 0)
         self._kept, self._midway = self._marks[: self.streams.n], True
         return self._kept
+
+    def _remove_ended(self) -> None:
+        """Remove the streams that are marked as ended; all others have the cell of their mark.
+
+        Every slice moves up by as many places as ended before it. The last streams of the slice
+        before, which that overwrites, are read from a copy.
+        """
+        streams, kept = self.streams, self._kept
+        columns = streams.columns() | {"cells": kept}
+        counted = self._over_slices(lambda part: (part, kernels.count_ended(kept[part])))
+        parts = [part for part, _ in counted]
+        gone = np.cumsum([0, *(n for _, n in counted)]).tolist()  # before every slice
+        if any(part.start > part.stop - after for part, after in zip(parts, gone[1:], strict=True)):
+            parts, gone = [slice(0, streams.n)], [0, gone[-1]]
+        sources = {}
+        for part, before, after in zip(parts, gone[:-1], gone[1:], strict=True):
+            edge = part.stop if part is parts[-1] else part.stop - after
+            tail = {name: column[edge : part.stop].copy() for name, column in columns.items()}
+            sources[part.start] = part.start - before, part.stop - after, edge, tail
+
+        def work(part: slice) -> None:
+            begin, end, edge, tail = sources[part.start]
+            main, rest = slice(part.start, edge), slice(edge, edge + tail["cells"].size)
+            for name, column in columns.items():
+                out = getattr(streams, name)
+                place = kernels.keep(column[main], kept[main], begin, end, out)
+                kernels.keep(tail[name], kept[rest], place, end, out)
+
+        if len(parts) == 1:
+            work(parts[0])
+        else:
+            self._over_slices(work)
+        streams.n -= gone[-1]
+
+    def _copied(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return a copy of a column."""
+        copied = np.empty_like(column)
+        self._over_slices(lambda part: np.copyto(copied[part], column[part]))
+        return copied
 
     def _over_slices(self, work: Callable[[slice], _Part]) -> list[_Part]:
         return over_slices(work, self.streams.n, self.n_threads)

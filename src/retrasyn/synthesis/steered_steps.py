@@ -33,9 +33,12 @@ _OLD = [50, 60, 72, 86, 103, 125, 150, 180, 215, 260, 320, 400]
 AGE_EDGES = np.array(_YOUNG + _OLD)
 """First age of each bucket; the last bucket is open."""
 _ROUNDS = 16
+_UNITS = 2.0**32  # of a probability: 200 million streams stay below 2^63, at up to 10 each
 _KEPT_PULL = 0.95  # exponent applied to the last pull at the next timestamp
 _MOST = 0.98
 _FLOOR = 1e-12  # lets a stream that would never quit end, but last
+_BIT_BELOW = 1.0 - 1e-9  # so that rounding leaves nobody out
+_SPARE, _FARTHER = 6.0, 4.0  # standard deviations; by which a guess that was too low is raised
 
 
 def first_words(step: StepInputs, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
@@ -55,13 +58,14 @@ class OrderedShard(RankedShard):
 
     __slots__ = ()
 
-    def sum_hazards(self, t: int, law: Law) -> tuple[int, int]:
-        """Return the sums of by_age alone and of the quitting probability, in units of 2^-32."""
+    def count_ages(self, t: int, n_ages: int) -> npt.NDArray[np.int64]:
+        """Return how many streams have which age in which cell: [n_ages, n_cells]."""
         _, cells, entered = self.streams.living()
-        sums = self._over_slices(
-            lambda part: kernels.sum_hazards(cells[part], entered[part], t, *law)
+        n_cells = self.grid.n_cells
+        counts = self._over_slices(
+            lambda part: kernels.count_ages(cells[part], entered[part], t, n_ages, n_cells)
         )
-        return sum(int(plain) for plain, _ in sums), sum(int(capped) for _, capped in sums)
+        return total(counts)
 
     def draw_quits(self, t: int, key: int, law: Law) -> int:
         """Draw who quits; return how many survive."""
@@ -78,13 +82,34 @@ class OrderedShard(RankedShard):
         """Mark every stream as surviving."""
         self._fresh_marks()[:] = self.streams.cells[: self.streams.n]
 
-    def rank(self, t: int, key: int, law: Law, floor: float) -> None:
+    def list_surplus(
+        self,
+        t: int,
+        key: int,
+        weights: npt.NDArray[np.float64],
+        floors: npt.NDArray[np.uint64],
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """Return keys and ids of the surviving streams whose words reach the floors."""
+        ids, _, entered = self.streams.living()
+        kept = self._kept
+
+        def work(part: slice) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+            places, keys = kernels.keys_within(
+                ids[part], entered[part], kept[part], t, np.uint64(key), weights, floors
+            )
+            return places + part.start, keys
+
+        places, keys = zip(*self._over_slices(work), strict=True)
+        self._places, self._keys = np.concatenate(places), np.concatenate(keys)
+        return self._keys, ids[self._places]
+
+    def rank(self, t: int, key: int, law: Law) -> None:
         """Give every surviving stream the key that ranks who ends first; all are in one group."""
         ids, _, entered = self.streams.living()
         kept, keys = self._kept, np.empty(ids.size)
         self._over_slices(
             lambda part: kernels.surplus_keys(
-                ids[part], entered[part], kept[part], t, np.uint64(key), *law, floor, keys[part]
+                ids[part], entered[part], kept[part], t, np.uint64(key), *law, keys[part]
             )
         )
         self._keys, self._groups = keys, np.zeros(ids.size, np.uint16)
@@ -102,10 +127,7 @@ class OrderedShard(RankedShard):
 
     def leave_ended(self) -> npt.NDArray[np.int64]:
         """Remove ended streams; return how many are left per class and cell."""
-        n, kept = self.streams.n, self._kept
-        if self.continuous and self.streams.x.size:
-            kernels.compact_points(self.streams.x[:n], self.streams.y[:n], kept)
-        self.streams.n = kernels.compact(*self.streams.living(), kept)
+        self._remove_ended()
         ids, cells, _ = self.streams.living()
         n_cells = self.grid.n_cells
         self._counts = self._over_slices(
@@ -186,17 +208,52 @@ class OrderedPlan:
         n_alive = sum(shards.each(OrderedShard.draw_quits, step.t, step.key("quit"), law))
         n_surplus = n_alive - self.target
         if n_surplus > 0:
-            shards.each(OrderedShard.rank, step.t, step.key("surplus"), law, _FLOOR)
-            end_smallest(shards, np.array([n_surplus]), np.array([n_alive]))
+            self._end_surplus(shards, step, law, n_alive=n_alive, n_surplus=n_surplus)
+
+    def _end_surplus(
+        self,
+        shards: Workers[OrderedShard],
+        step: StepInputs,
+        law: Law,
+        *,
+        n_alive: int,
+        n_surplus: int,
+    ) -> None:
+        """End the n_surplus surviving streams with the smallest keys -ln(U) / p.
+
+        Only streams with keys up to `reach`, a guess, are listed; it is raised until they are
+        enough, so that the result never depends on it.
+        """
+        by_age, by_cell, factor, cap = law
+        weights = np.minimum(cap, factor * (by_age[:, None] * by_cell)) + _FLOOR
+        counts = total(shards.each(OrderedShard.count_ages, step.t, by_age.size))
+        wanted = max(n_surplus + _SPARE * (n_surplus + 1) ** 0.5, 1.0)
+        reach = wanted / max(_sum(counts, weights) / _UNITS, _FLOOR)
+        while True:
+            floors = np.exp(-weights * reach) * _BIT_BELOW  # [n_ages, n_cells]
+            found = shards.each(
+                OrderedShard.list_surplus,
+                step.t,
+                step.key("surplus"),
+                weights,
+                (floors * 2.0**53).astype(np.uint64) << np.uint64(11),
+            )
+            keys, ids = (np.concatenate(column) for column in zip(*found, strict=True))
+            if keys.size == n_alive or np.count_nonzero(keys <= reach) >= n_surplus:
+                break
+            reach *= _FARTHER
+        last = np.lexsort((ids, keys))[n_surplus - 1]
+        shards.each(OrderedShard.end_found, float(keys[last]), int(ids[last]))
 
     def _law(self, shards: Workers[OrderedShard], step: StepInputs) -> Law:
         """Return the quitting law, scaled so that the sum is kept and enough streams quit."""
         factor, cap = 1.0, self.cap
         if self.keeps_sum and step.n_streams:
-            plain, tilted = _sums(shards, step.t, (self.by_age, self.by_cell, 1.0, np.inf))
+            counts = total(shards.each(OrderedShard.count_ages, step.t, self.by_age.size))
+            hazards = self.by_age[:, None] * self.by_cell  # [n_ages, n_cells]
+            plain, tilted = _sum(counts, self.by_age[:, None]), _sum(counts, hazards)
             factor = plain / tilted if tilted > 0 else 1.0
-            _, quitting = _sums(shards, step.t, (self.by_age, self.by_cell, factor, cap))
-            expected = quitting / kernels.UNITS
+            expected = _sum(counts, np.minimum(cap, factor * hazards)) / _UNITS
             if 0 < expected < self.at_least:
                 more = self.at_least / expected
                 factor, cap = factor * more, min(_MOST, cap * more)
@@ -211,7 +268,7 @@ class OrderedPlan:
         """
         shards.each(OrderedShard.quit_nobody)
         law = self.by_age, self.by_cell, 1.0, self.cap
-        shards.each(OrderedShard.rank, step.t, step.key("surplus"), law, 0.0)
+        shards.each(OrderedShard.rank, step.t, step.key("surplus"), law)
         sizes = total(shards.each(OrderedShard.group_by_age, step.t))
         chosen = np.minimum(ends, sizes)
         end_smallest(shards, chosen, sizes)
@@ -255,7 +312,6 @@ class OrderedPlan:
         return ByMap.of(step, self.fine_map, lengths, self.parked)
 
 
-def _sums(shards: Workers[OrderedShard], t: int, law: Law) -> tuple[int, int]:
-    """Sum by_age alone and the quitting probability over all streams, as integers."""
-    sums = shards.each(OrderedShard.sum_hazards, t, law)
-    return sum(plain for plain, _ in sums), sum(capped for _, capped in sums)
+def _sum(counts: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> int:
+    """Sum values by age and cell over streams, in _UNITS: integers add up alike on any machine."""
+    return int((counts * (values * _UNITS).astype(np.int64)).sum())

@@ -194,22 +194,6 @@ def times_left(
 
 
 @njit(nogil=True, cache=True)
-def compact_trips(
-    arc: npt.NDArray[np.int32],
-    offset: npt.NDArray[np.float64],
-    anchor: npt.NDArray[np.uint16],
-    own: npt.NDArray[np.float64],
-    kept: npt.NDArray[np.uint16],
-) -> None:
-    """Remove the trips of ended streams in place."""
-    n_kept = 0
-    for i in range(kept.size):
-        arc[n_kept], offset[n_kept] = arc[i], offset[i]
-        anchor[n_kept], own[n_kept] = anchor[i], own[i]
-        n_kept += kept[i] != ENDED
-
-
-@njit(nogil=True, cache=True)
 def share_above(
     log_steps: npt.NDArray[np.float64],
     log_thresholds: npt.NDArray[np.float64],

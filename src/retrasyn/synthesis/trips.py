@@ -217,12 +217,7 @@ class TripShard(RankedShard):
 
     def leave_arrived(self) -> None:
         """Remove streams that have arrived or ended."""
-        streams, n, kept = self.streams, self.streams.n, self._kept
-        kernels.compact_points(streams.x[:n], streams.y[:n], kept)
-        trip_kernels.compact_trips(
-            streams.arc[:n], streams.offset[:n], streams.anchor[:n], streams.own[:n], kept
-        )
-        streams.n = kernels.compact(*streams.living(), kept)
+        self._remove_ended()
 
     def begin_trips(
         self,
