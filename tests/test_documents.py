@@ -160,7 +160,7 @@ def test_every_field_of_the_receipt_is_explained(name: str) -> None:
 def test_the_readme_is_short_and_the_documents_are_not_long() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
     pages = [path for path in (ROOT / "docs").rglob("*.md") if path not in RESULTS]
-    assert sum(len(path.read_text().split()) for path in pages) <= 50_000
+    assert sum(len(path.read_text().split()) for path in pages) <= 51_000
 
 
 def places_in_the_architecture() -> list[tuple[str, str]]:
