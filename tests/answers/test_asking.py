@@ -117,6 +117,24 @@ def test_a_file_is_asked_with_its_replicas_on_the_grid_of_its_receipt(release):
         assert np.array_equal(found[name], again[name])
 
 
+@pytest.mark.parametrize("method", ["steered", "retrasyn-p"])
+def test_replicas_of_a_method_that_knows_no_errors_make_nothing_clear(tmp_path, method):
+    city = retrasyn.demo_city(n_users=2_000, n_timestamps=12, seed=1)
+    result = retrasyn.synthesize(
+        city, method, window=4, grid=2, box=(0, 0, 10, 10), seed=1, replicates=3
+    )
+    path = tmp_path / "release.parquet"
+    retrasyn.write(result.trajectories, path)
+    (tmp_path / "release.parquet.receipt.json").write_text(result.receipt.to_json())
+    replica_folder(path).mkdir()
+    for number, replica in enumerate(result.replicas, 1):
+        retrasyn.write(replica, replica_folder(path) / f"{number:04d}.parquet")
+    for source in (result, path):
+        found = ask(source, "counts")
+        assert found.n_replicas == 3
+        assert found["unclear"].all() == (method == "retrasyn-p")
+
+
 def asked_on(runs, grid):
     span = range(30)
     by = breakdown(INQUIRIES["counts"], span, Metadata(), zones=GridZones.of(grid))

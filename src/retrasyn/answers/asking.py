@@ -79,7 +79,7 @@ def ask(
     18.35
     """
     inquiry = find_inquiry(what)
-    data, replicas, known = _opened(source)
+    data, replicas, known, sure = _opened(source)
     if not data.n_points:
         raise InputError(
             "there are no points to ask; those of a release in parts are in its folder"
@@ -92,7 +92,10 @@ def ask(
         None if zones is None else open_zones(zones, box=extent, crs=data.crs, named_by=named_by)
     )
     by_what = breakdown(inquiry, span, Metadata(data.clock, data.crs), zones=found, by=by, top=top)
-    return answer(inquiry, data, replicas, by_what, private=known is not None)
+    table = answer(inquiry, data, replicas, by_what, private=known is not None)
+    if not sure and table.n_replicas:
+        table.columns["unclear"] = np.ones(len(table), np.bool_)
+    return table
 
 
 def find_inquiry(what: str) -> Inquiry:
@@ -195,14 +198,22 @@ def _errors(
     }
 
 
-def _opened(source: Any) -> tuple[Trajectories, Iterable[Trajectories], Grid | None]:
-    """Return trajectories, their replicas, and the grid of the release, if it is one."""
+def _opened(source: Any) -> tuple[Trajectories, Iterable[Trajectories], Grid | None, bool]:
+    """Return trajectories, their replicas, and the grid of the release, if it is one.
+
+    The last is whether replicas differ as the truth may. Those of a method that does not know its
+    errors repeat noise alone: whatever they say is unclear.
+    """
     if isinstance(source, Trajectories):
-        return source, (), None
+        return source, (), None, True
     if isinstance(source, tuple):  # what synthesize returned
-        return source[0], getattr(source, "replicas", ()), Grid(Box(*source[1].box), source[1].grid)
+        data, receipt = source
+        grid = Grid(Box(*receipt.box), receipt.grid)
+        return data, getattr(source, "replicas", ()), grid, receipt.standard_error is not None
     path = Path(source)
-    return read(path), _read_all(replica_paths(path)), grid_beside(path)
+    receipt = _receipt_beside(path)
+    sure = receipt is None or receipt.get("standard_error") is not None
+    return read(path), _read_all(replica_paths(path)), grid_beside(path), sure
 
 
 def _read_all(paths: list[Path]) -> Iterator[Trajectories]:
@@ -212,11 +223,30 @@ def _read_all(paths: list[Path]) -> Iterator[Trajectories]:
 
 def grid_beside(path: Path) -> Grid | None:
     """Return the grid that the receipt beside a release names; None if there is no receipt."""
-    receipt = path.with_name(f"{path.name}.receipt.json")
+    values = _receipt_beside(path)
+    if values is None:
+        return None
     try:
-        values = parse_json(receipt.read_text())
         return Grid(Box(*map(float, values["box"])), int(values["grid"]))
+    except (ValueError, KeyError, TypeError, SettingError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _receipt_beside(path: Path) -> dict[str, Any] | None:
+    try:
+        values = parse_json(_receipt_place(path).read_text())
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, SettingError) as error:
-        raise InputError(f"receipt {receipt} cannot be read ({error}); move it away") from None
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+    if not isinstance(values, dict):
+        raise _unreadable(path, "it is no object")
+    return values
+
+
+def _unreadable(path: Path, why: object) -> InputError:
+    return InputError(f"receipt {_receipt_place(path)} cannot be read ({why}); move it away")
+
+
+def _receipt_place(path: Path) -> Path:
+    return path.with_name(f"{path.name}.receipt.json")

@@ -177,6 +177,11 @@ class Mechanism(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     @property
+    def knows_errors(self) -> bool:
+        """Whether it knows how far it may be off, so that its replicas differ as the truth may."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
     def unary_only(self) -> bool:
         """Whether decisions rest on the variance of unary encoding (Eq. 3)."""
         ...  # pragma: no cover - a protocol has no body

@@ -122,6 +122,7 @@ class LogLinear:
     """A log-linear model of moves, and where they begin and end."""
 
     asks_once: ClassVar[bool] = True
+    knows_errors: ClassVar[bool] = True
     unary_only: ClassVar[bool] = False
 
     def open_memory(

@@ -112,6 +112,7 @@ class OneAsk:
     portion: Portion
     update: Update
     asks_once: ClassVar[bool] = True
+    knows_errors: ClassVar[bool] = False
     unary_only: ClassVar[bool] = False
 
     def open_memory(

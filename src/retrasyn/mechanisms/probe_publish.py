@@ -120,6 +120,7 @@ class ProbeThenPublish:
 
     schedule: Schedule
     asks_once: ClassVar[bool] = False
+    knows_errors: ClassVar[bool] = False
     unary_only: ClassVar[bool] = True
 
     def open_memory(

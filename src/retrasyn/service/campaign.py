@@ -190,6 +190,12 @@ class Campaign:
         """The public grid."""
         return self.run_settings.grid
 
+    @property
+    def n_replicas(self) -> int:
+        """How many replicas a release has; none if they would say less than is chance."""
+        knows = self.run_settings.method.mechanism.knows_errors
+        return self.settings.replicates if knows else 0
+
     def sign(self, kind: str, text: bytes) -> bytes:
         """Return a text in a signed envelope."""
         return self.ring.signer.sign(kind, text)

@@ -66,7 +66,7 @@ class CampaignState:
     @property
     def n_replicas(self) -> int:
         """How many replicas there are of every release."""
-        return self.campaign.settings.replicates
+        return self.campaign.n_replicas
 
     @property
     def replicas(self) -> Sequence[Release]:

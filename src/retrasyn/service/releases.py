@@ -57,7 +57,7 @@ class Releases(ReleaseSource):
 
     def lacks(self, t: int) -> bool:
         """Return whether release t is not there, or not with replicas where there are to be any."""
-        replicas = self.campaign.settings.replicates and not self._replicas_place(t).exists()
+        replicas = self.campaign.n_replicas and not self._replicas_place(t).exists()
         return bool(replicas) or not self.path(t).exists()
 
     def write(self, release: Release, receipt: Receipt, replicas: Sequence[Release] = ()) -> None:

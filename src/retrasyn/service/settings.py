@@ -237,8 +237,9 @@ class CampaignSettings(SettingsTable):
     replicates: int = Field(
         default=20,
         description="Replicas of the synthesis beside each release, from which its errors follow; "
-        "0: none. Each takes the time of one synthesis and the disk of one release. Devices agree "
-        "to nothing more, so it may change; for more of them all rounds are stepped through anew.",
+        "0: none. A method that knows no errors, such as retrasyn-p, has none. Each takes the time "
+        "of one synthesis and the disk of one release. Devices agree to nothing more, so it may "
+        "change; for more of them all rounds are stepped through anew.",
         ge=0,
         le=100,
     )

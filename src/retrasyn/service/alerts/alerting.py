@@ -65,10 +65,11 @@ class Alerting:
     def open(cls, runtime: CampaignRuntime, webhook: Webhook) -> Alerting:
         """Open the zones that the settings name, and what a start before has left."""
         settings, campaign = runtime.settings, runtime.campaign
-        if campaign.settings.replicates < FEWEST_REPLICAS:
+        if campaign.n_replicas < FEWEST_REPLICAS:
             raise SettingError(
-                f"replicates={campaign.settings.replicates}: what chance does is not known without "
-                f"replicas; set it to 20, or at least {FEWEST_REPLICAS}, or remove alerts.webhook"
+                f"{campaign.n_replicas} replicas with {campaign.run_settings.method.name}: what "
+                "chance does is not known without them; set replicates to 20, or at least "
+                f"{FEWEST_REPLICAS}, with a method such as steered, or remove alerts.webhook"
             )
         zones = KnownZones.of(runtime.releases, settings.map).named(settings.alerts.watch)
         path = settings.server.folder / "alerts" / f"{campaign.id.hex()}.json"

@@ -209,6 +209,8 @@ def recording_content(
     replicas: Iterable[Trajectories] = (),
 ) -> ViewerContent:
     """Return what the page shows of a recording, beside the real data if there is any."""
+    if receipt is not None and receipt.standard_error is None:
+        replicas = ()  # they repeat noise alone, and say less than is chance
     source = InMemory.of_recording(synthetic, grid, receipt, replicas)
     known: dict[str, Any] = {
         "title": title,
