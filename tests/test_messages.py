@@ -19,7 +19,8 @@ MODULES = [
     for path in sorted(SOURCE.rglob("*.py"))
     if path.relative_to(SOURCE).parts[0] not in OF_COMMANDS
 ]
-COMMAND = r"(?:retrasyn|ray) [^;,.]*"  # a whole command to type reads right in both worlds
+COMMAND = r"(?:retrasyn|ray) [^;,.]*|(?:netconvert|duarouter) .*"
+"""A whole command to type reads right in both worlds."""
 SETTING = r"`([a-z_]+)(?:=[^`]*)?`"
 
 

@@ -33,6 +33,7 @@ RUNS = {
         *("--network", "city", "--objects", 50, "--new", 5, "--steps", 5),
         *("-o", "new.parquet"),
     ),
+    "export": ("real.parquet", "--to", "pmtiles", "-o", "new.pmtiles"),
     "roads": ("roads.geojson",),
     "demo": ("--out", "demo"),
     "plan": ("--users", 100, "--no-simulation"),
@@ -71,6 +72,7 @@ FIELDS = {
         *("epsilon", "active", "outlook", "reasons", "options", "privacy", "commands"),
     },
     "generate": {"points", "streams", "mean_length", "steps", "nodes", "edges"},
+    "export": {"out", "to", "said"},
     "roads": {
         *("n_nodes", "n_edges", "length", "by_class", "n_one_way", "n_stubs", "n_doubled"),
         *("n_left_out", "n_others", "n_cut", "box", "crs", "map"),

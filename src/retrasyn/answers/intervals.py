@@ -25,7 +25,7 @@ class Intervals:
     >>> found.standard_error.tolist(), found.unclear.tolist()
     ([10.0, 1.0], [False, True])
     >>> found.low.round().tolist(), found.high.round().tolist()
-    ([71.0, 0.0], [134.0, 11.0])
+    ([72.0, 0.0], [132.0, 10.0])
     """
 
     standard_error: npt.NDArray[np.float64]  # [...] as the values

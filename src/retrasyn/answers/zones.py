@@ -65,6 +65,7 @@ class GridZones(Zones):
     def of(cls, grid: Grid) -> GridZones:
         """Make a zone of every cell.
 
+        >>> from retrasyn import Box
         >>> GridZones.of(Grid(Box(0, 0, 2, 2), 2)).locate(np.array([0.5, 9]), np.array([1.5, 1]))
         array([2, 4], dtype=int32)
         """

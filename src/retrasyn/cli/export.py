@@ -56,7 +56,7 @@ def export(
 ) -> None:
     """Write a release for another tool.
 
-    Example: retrasyn export synthetic.parquet --to kepler -o trips.geojson
+    Example: retrasyn export synthetic.parquet --to pmtiles -o city.pmtiles
     """
     from retrasyn.exports import export as write
 

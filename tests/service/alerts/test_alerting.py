@@ -257,7 +257,8 @@ def test_a_webhook_is_encrypted_unless_it_is_on_this_machine(address):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"replicates": 0}, "replicates=0: what chance does is not known"),
+        ({"replicates": 0}, "0 replicas with steered: what chance does is not known"),
+        ({"method": "retrasyn-p"}, "0 replicas with retrasyn-p: what chance does is not known"),
         ({"watch": "nowhere"}, r"zones are cells, grid:K, h3:RES; write one of them"),
         ({"secret_file": "/dev/null"}, "/dev/null holds no secret of a webhook"),
     ],
