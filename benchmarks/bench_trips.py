@@ -79,7 +79,7 @@ def driving(roads: NextHops, grid: Grid, read: float) -> Iterator[Line]:
         roads=roads,
         target=MILLION,
         flow=roads.cell_weights,
-        enter=roads.cell_weights,
+        ends=roads.cell_weights,
         hazard=np.full(400, 0.02),
         alarm=0.0,
         speeds=None,
