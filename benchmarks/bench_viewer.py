@@ -97,7 +97,7 @@ def _playing(browser: Any, url: str) -> Iterator[Line]:
         session.send("HeapProfiler.collectGarbage")
         held.append(page.evaluate("performance.memory.usedJSHeapSize") / 2**20)
     shown = page.evaluate("window.retrasyn.travellers()")
-    n_streams = page.evaluate("window.retrasyn.store.now.frame.nPoints")
+    n_streams = page.evaluate("window.retrasyn.store.now.frame.totals.n[0]")
     context.close()
     rates = sorted(rates)
     yield Line(
@@ -105,7 +105,7 @@ def _playing(browser: Any, url: str) -> Iterator[Line]:
         ratio=rates[len(rates) // 2],
         bar=10.0,
         at_least=True,
-        detail=f"least {rates[0]:.0f}; {shown:,} of {n_streams:,} travellers drawn",
+        detail=f"least {rates[0]:.0f}; {shown:,} of {n_streams:,.0f} travellers drawn",
     )
     third = max(len(held) // 3, 1)  # the first fills the page's own caches
     before, after = max(held[third : 2 * third] or held), max(held[-third:])
